@@ -9,6 +9,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Literal
 
 import anywidget
@@ -187,7 +188,7 @@ class Explorer(anywidget.AnyWidget, part_traits(PANES)):  # type: ignore[misc]  
 
     def _answer(self, asked: list[tuple[Request, State]]) -> None:
         for request, state in asked:
-            made = answer(request, state)
+            made = answer(request, replace(state, array_values=self.array_values))
             with self._talking:
                 self.send(made.message, list(made.buffers))
 

@@ -263,6 +263,7 @@ class State:
     `awaited` is the number of runs that were asked for and begin with the plan that is being made; `notes` counts the notes
     that were written to runs; `defect` is an exception that should
     not have happened, with its traceback. `ranks` are the MPI ranks of the session.
+    `array_values` are those of the array that a view shows, where a page of it is written.
     `given` is the trace that a view alone shows, on the machine `given_machine`; `given_switch` is the switch that one shows.
     """
 
@@ -294,6 +295,7 @@ class State:
     given: Trace | None = None
     given_machine: Machine | None = None
     given_switch: Switch | None = None
+    array_values: Any = field(default=None, compare=False, repr=False)
 
     def has_layouts(self) -> bool:
         """Whether the layouts follow from the newest settings. What needs a machine may still be at work."""

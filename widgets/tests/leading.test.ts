@@ -17,7 +17,12 @@ function planOf(hops: readonly Partial<ShownHop>[], change: Partial<PlanPart> = 
   const { plan } = aSnapshot().panes;
   const [path] = plan?.paths ?? [];
   assert.ok(plan !== null && path !== undefined);
-  const pace = { hops: hops.flatMap((hop, index) => (hop.bottleneck ? [index] : [])), rate: change.throughput ?? 3e9, words };
+  const pace = {
+    hops: hops.flatMap((hop, index) => (hop.bottleneck ? [index] : [])),
+    rate: change.throughput ?? 3e9,
+    words,
+    takesTurns: true,
+  };
   const one: ShownPath = { ...path, chunks, pace, hops: hops.map((hop, index) => hopOf(index, hop)) };
   return { ...plan, bytes: 2 ** 30, seconds: 0.3579, again: 0.3579, reuse: 1, throughput: 3e9, paths: [one], ...change };
 }

@@ -127,7 +127,12 @@ def _page(state: State, kind: PageKind, said: list[str], lines: list[PageLine], 
     answers, left_out = _traces(state)
     content = {
         "page": part,
-        "traits": {**traits(snapshot_of_page), "menus": menus, "part_trace": {**trace_part(state), **left_out}},
+        "traits": {
+            **traits(snapshot_of_page),
+            "menus": menus,
+            "part_trace": {**trace_part(state), **left_out},
+            "array_values": state.array_values,
+        },
     }
     return html_page(_title(state), content, static, [*_exports(state), *answers])
 

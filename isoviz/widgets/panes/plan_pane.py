@@ -101,12 +101,14 @@ class ShownBox(TypedDict):
 class ShownPace(TypedDict):
     """What sets the pace of a path: its hops of these numbers on the path, at `rate` bytes per second.
 
-    Where several hops do so together, since they share something, `words` is a sentence about it without a full stop.
+    Where several hops do so together, since they share something, `words` is a sentence about it without a full stop, and
+    `takesTurns` says whether only one of them works at a time.
     """
 
     hops: list[int]
     rate: float
     words: str
+    takesTurns: bool
 
 
 class ShownPath(TypedDict):
@@ -252,6 +254,7 @@ def _pace(path: PathPlan, slowest: frozenset[int], first: int) -> ShownPace:
         "hops": sorted(slowest) or list(range(len(path.hops))),
         "rate": path.throughput,
         "words": "" if together is None else together.words(first),
+        "takesTurns": together is not None and together.takes_turns,
     }
 
 

@@ -7,11 +7,13 @@ import io
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from html_cases import check_saved_page
 from numpy.lib.stride_tricks import as_strided, sliding_window_view
 from PIL import Image
 
@@ -22,6 +24,7 @@ from isoviz.widgets import Session
 from isoviz.widgets.chosen.photo import COLOURS, photo
 from isoviz.widgets.chosen.session_file import load_settings
 from isoviz.widgets.chosen.shown_array import MOST_LEVELS, NO_LEVEL, ShownArray, shown_array
+from isoviz.widgets.pages.plan_page import state_page
 
 BASE = np.arange(1, 141, dtype="<f8").reshape(4, 5, 7)
 STRUCTS = np.zeros((6, 5), [("re", "f4"), ("im", "f8"), ("n", "i2")])
@@ -302,6 +305,8 @@ def test_the_explorer_begins_with_a_photo_and_its_session_is_saved(tmp_path: Pat
         assert made.session.wait().derived.plan is not None
         made.session.save(tmp_path / "session.json")
         assert made.array_values["levels"]["colours"] == ["red", "green", "blue"]
+        page = check_saved_page(state_page(replace(made.session.wait(), array_values=made.array_values)))
+        assert page.content["traits"]["array_values"] == made.array_values, "a page is coloured by its values, too"
     finally:
         made.close()
     loaded = load_settings(tmp_path / "session.json")

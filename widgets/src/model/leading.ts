@@ -68,7 +68,8 @@ function pacePhrase(plan: PlanPart): Phrase {
   const { pace } = path;
   const setting = hops.filter(({ hop }) => pace.hops.includes(hop.index));
   const rate = formatRate(pace.rate);
-  if (pace.words !== "" && setting.length > 1) return [...listed(setting), ` take turns, together ${rate}`];
+  if (pace.words !== "" && setting.length > 1)
+    return [...listed(setting), ` ${pace.takesTurns ? "take turns" : "slow each other down"}, together ${rate}`];
   const slow = distinct(setting);
   const [first] = slow;
   if (first === undefined) return [];

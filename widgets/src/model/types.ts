@@ -436,12 +436,14 @@ export interface ShownHop {
 
 /**
  * What sets the pace of a path: its hops of these numbers on the path, at `rate` bytes per second. Where several hops do
- * so together, since they share something, `words` is a sentence about it without a full stop.
+ * so together, since they share something, `words` is a sentence about it without a full stop, and `takesTurns` says
+ * whether only one of them works at a time.
  */
 export interface ShownPace {
   hops: number[];
   rate: number;
   words: string;
+  takesTurns: boolean;
 }
 
 /**
