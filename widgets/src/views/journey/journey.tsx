@@ -45,7 +45,7 @@ export function Journey(): JSX.Element {
         <JourneyTried />
         <TransferChips />
         <div class="iv-journey-tools">
-          {plan !== null && (
+          {plan?.paths.length === 1 && (
             <span class="iv-busy-key">
               <span class="iv-shaft" aria-hidden="true">
                 <span style={{ width: "50%" }} />
