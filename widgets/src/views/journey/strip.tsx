@@ -110,6 +110,7 @@ export function Strip({ path, name, firstStop, firstHop, still = false }: StripP
       <Hop
         key={place}
         hop={hop}
+        shares={path.pace.words !== ""}
         place={index}
         column={column}
         number={firstHop + index}
@@ -272,10 +273,12 @@ function Stop({
 
 interface HopProps extends PartProps {
   hop: ShownHop;
+  /** Whether the hops that set the pace share something, and so take turns. */
+  shares: boolean;
   moved: MovedConversion;
 }
 
-function Hop({ hop, place, column, number, pressed, moment, moved, still, ...rest }: HopProps): JSX.Element {
+function Hop({ hop, shares, place, column, number, pressed, moment, moved, still, ...rest }: HopProps): JSX.Element {
   const movable = moved.from === place;
   const target = moved.held !== null && moved.held.over === place && !movable ? " iv-hop-target" : "";
   const converts = hop.order === "converts";
