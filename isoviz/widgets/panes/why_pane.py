@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from isoviz.planner.options import BY_HAND
 from isoviz.widgets.consequences.derive import EVERYTHING
-from isoviz.widgets.consequences.explained_plan import Explained, Turns
+from isoviz.widgets.consequences.explained_plan import Explained, FoundElsewhere, Turns
 from isoviz.widgets.contract import ConstraintKind
 from isoviz.widgets.panes.pane import pane
 from isoviz.widgets.remembered import Remembered
@@ -387,3 +387,23 @@ def _turns(found: tuple[Turn, ...], why: Explanation, machine: Machine) -> list[
         for turn in found
         if turn.value is not None
     ]
+
+
+class ElsewherePart(TypedDict):
+    """The seconds of the transfer with its conversion at each hop, as far as they are known: null where that hop cannot convert.
+
+    `isOfPlan` says whether it is about the path of the plan on the screen. `done` says that nothing more follows.
+    """
+
+    seconds: list[float | None]
+    done: bool
+    isOfPlan: bool
+
+
+@pane("elsewhere", "the time of the transfer with its conversion at each hop", {"elsewhere": EVERYTHING | {"elsewhere"}})
+def elsewhere_part(state: State) -> ElsewherePart | None:
+    """The times of the plan; None before the first of them is known."""
+    found: FoundElsewhere | None = state.derived.later.get("elsewhere")
+    if found is None:
+        return None
+    return {"seconds": list(found.seconds), "done": found.done, "isOfPlan": found.plan is state.derived.plan}

@@ -16,7 +16,7 @@ from isoviz.widgets.chosen.python_text import _by_hand_text
 from isoviz.widgets.chosen.session_file import session_text, settings_in
 from isoviz.widgets.chosen.settings import settings_for
 from isoviz.widgets.pages.state_of_plan import settings_of_plan
-from isoviz.widgets.panes.elsewhere_pane import elsewhere_part
+from isoviz.widgets.panes.why_pane import elsewhere_part
 from isoviz.widgets.session import Session
 from isoviz.widgets.state import State
 
