@@ -321,7 +321,8 @@ function Hop({ hop, shares, place, column, number, pressed, moment, moved, still
             {hop.order}
           </span>
         )}{" "}
-        {hop.bottleneck && <span class="iv-hop-slowest">slowest</span>} <span class="iv-hop-run">{runText(hop.run)}</span>
+        {hop.bottleneck && <span class="iv-hop-slowest">{shares ? "takes turns" : "slowest"}</span>}{" "}
+        <span class="iv-hop-run">{runText(hop.run)}</span>
       </span>
     </button>
   );
