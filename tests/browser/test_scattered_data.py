@@ -106,9 +106,9 @@ def test_messages_and_descriptors_of_a_hop(explorer: harness.Notebook) -> None:
     assert all(name in names for name in ("RTS", "CTS", "FIN", "node0.fbm0", "node1.fbm0", "ready"))
     opened(explorer, explorer.part("messages").locator("summary").first)
     opened(explorer, explorer.part("descriptors").locator("summary").first)
+    explorer.grid("source")
     explorer.part("descriptor-list").focus()
     ends = [explorer.end(side) for side in ("source", "destination")]
-    explorer.grid("source")
     marks = [explorer.part(f"tape-{side}").locator("canvas").nth(1) for side in ("source", "destination")]
     before = [each.evaluate(PIXELS) for each in marks]
     explorer.page.keyboard.press("ArrowDown")
