@@ -116,7 +116,6 @@ def test_messages_and_descriptors_of_a_hop(explorer: harness.Notebook) -> None:
     explorer.at_rest()
     more = [each.evaluate(PIXELS) - first for each, first in zip(marks, before, strict=True)]
     assert min(more) > 1000, "a veil lies over what it does not name"
-    expect(ends[0].get_by_test_id("linearization-slice-z")).to_have_value("31")  # the slice that it names, at the source
     explorer.page.keyboard.press("Escape")
     explorer.at_rest()
     assert [each.evaluate(PIXELS) for each in marks] == before
