@@ -108,7 +108,6 @@ def test_messages_and_descriptors_of_a_hop(explorer: harness.Notebook) -> None:
     opened(explorer, explorer.part("descriptors").locator("summary").first)
     explorer.grid("source")
     explorer.part("descriptor-list").focus()
-    ends = [explorer.end(side) for side in ("source", "destination")]
     marks = [explorer.part(f"tape-{side}").locator("canvas").nth(1) for side in ("source", "destination")]
     before = [each.evaluate(PIXELS) for each in marks]
     explorer.page.keyboard.press("ArrowDown")
