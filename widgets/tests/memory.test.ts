@@ -135,7 +135,9 @@ test("a picture is laid along the two dimensions that tell most, in the order of
   const sizes = { c: 9, w: 8, h: 7, n: 7, one: 1 };
   const axes = (source: string, destination: string): number[] =>
     Object.values(pictureAxes([9, 8, 7, 7, 1], [layout(source, sizes), layout(destination, sizes)]));
-  assert.deepEqual(axes("<F, c, w, h, n, one>", "<one, F, w, h, n, c>"), [0, 1]);
+  assert.deepEqual(axes("<F, c, w, h, n, one>", "<w, F, c, h, n, one>"), [0, 1]);
+  assert.deepEqual(axes("<F, c, w, h, n, one>", "<one, F, w, h, n, c>"), [1, 2], "c alone moves: an image is whole");
+  assert.deepEqual(axes("<F, w, h, c, n, one>", "<F, c, w, h, n, one>"), [1, 2]);
   assert.deepEqual(axes("<F, c, w, h, n, one>", "<c, w, n, F, h, one>"), [2, 3]);
   assert.deepEqual(axes("<F, c, w, h, n, one>", "<c, w, F, h, one, n>"), [0, 1], "nothing turns: the longest");
 });

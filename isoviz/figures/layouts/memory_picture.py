@@ -233,8 +233,16 @@ def picture_axes(sizes: Sequence[int], ends: Ends | None) -> Axes:
 
 
 def _turned(dims: Sequence[int], source: Linearization, destination: Linearization) -> tuple[int, int] | None:
-    """The first two of some dimensions, in the order of one end, that the other end has in the other order."""
+    """The first two of some dimensions, in the order of one end, that the other end has in the other order.
+
+    Where one dimension alone moves, past several others, they are the first two of these: an image is then whole at one end.
+    """
     before, after = ([dim for dim in _varying(linear) if dim in dims] for linear in (source, destination))
+    for place, moved in enumerate(before):
+        others, to = [dim for dim in after if dim != moved], after.index(moved)
+        if abs(to - place) > 1 and [dim for dim in before if dim != moved] == others:
+            first, second = others[min(place, to) :][:2]
+            return first, second
     for place, slow in enumerate(before):
         for fast in before[:place]:
             if after.index(slow) < after.index(fast):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from typing import Any
 
 import numpy as np
@@ -87,7 +86,7 @@ def hear_late(seconds: float) -> None:
 
     def late(sender: int, number: int, arguments: Any) -> None:
         if type(arguments[1]).__name__ == "_GaveUp":
-            time.sleep(seconds)
+            threading.Event().wait(seconds)
         hear(sender, number, arguments)
 
     exchange.serve["meet"] = late

@@ -20,6 +20,7 @@ import { useLayoutPicture } from "#views/linearization/drawing/picture.ts";
 import type { IndexBox } from "#views/linearization/geometry/index-box.ts";
 import { Lens } from "./lens.ts";
 import { OPTIONS, type ViewOptions } from "./options.ts";
+import { useTapePaint } from "./paints.ts";
 import { Tape } from "./tape.tsx";
 import { TapeLinks } from "./tape-links.tsx";
 import { Toolbar } from "./toolbar.tsx";
@@ -32,7 +33,6 @@ import {
   shownDims,
   useInk,
   useMarks,
-  useTapePaint,
   LinearizationView as ValueView,
 } from "./view.tsx";
 

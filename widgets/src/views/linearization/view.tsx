@@ -14,13 +14,12 @@ import { entryFrom, shownFrom } from "#model/entries.ts";
 import { type ChunkNumbers, chunkOf } from "#model/layouts/chunks.ts";
 import type { Linearization } from "#model/layouts/linearization.ts";
 import type { Entry } from "#model/layouts/order.ts";
-import { type OwnColours, type PictureWay, usePictureWay } from "#model/picture-way.ts";
+import { type PictureWay, usePictureWay } from "#model/picture-way.ts";
 import { useHover, useSelection } from "#model/selection.ts";
 import type { Named, ShownColour } from "#model/types.ts";
 import { formatBytes, formatCount } from "#model/units.ts";
 import { SavePicture } from "#views/controls/save-picture.tsx";
 import type { Stretches } from "#views/linearization/drawing/chunk-marks.ts";
-import { elementColour } from "#views/linearization/drawing/colouring.ts";
 import { type Ink, inkOf } from "#views/linearization/drawing/ink.ts";
 import { type LayoutPicture, type Looks, useLayoutPicture } from "#views/linearization/drawing/picture.ts";
 import type { IndexBox } from "#views/linearization/geometry/index-box.ts";
@@ -28,7 +27,7 @@ import { elementAtOrAfter } from "#views/linearization/geometry/order.ts";
 import type { SeenPart } from "#views/linearization/geometry/scene.ts";
 import { type MemoryMap, memoryMap, type Part } from "#views/memory/memory-map.ts";
 import { useOwnColours } from "#views/memory/own-colours.ts";
-import { type Paint, paintOf, pictureAxes } from "#views/memory/paint.ts";
+import { type Paint, pictureAxes } from "#views/memory/paint.ts";
 import { Slices } from "./controls.tsx";
 import { Digits } from "./digits.tsx";
 import { Facts } from "./facts.tsx";
@@ -36,8 +35,9 @@ import { Grid, type GridProps } from "./grid.tsx";
 import { Legend } from "./legend.tsx";
 import { Lens, type Zoomer } from "./lens.ts";
 import { Links } from "./links.tsx";
-import { Memory, modelCoordinate, type Places } from "./memory.tsx";
+import { Memory, type Places } from "./memory.tsx";
 import type { ViewOptions } from "./options.ts";
+import { ofEntries, usePaint, useTapePaint } from "./paints.ts";
 import { Tape } from "./tape.tsx";
 import { Toolbar } from "./toolbar.tsx";
 
@@ -378,64 +378,6 @@ function Pictures({ grid, way, part, paint, aspect, ink, testid }: PicturesProps
       {way === "both" && <Links {...{ box, array, memory, linear, part, hovered, selected, ink, drawn }} seen={grid.fixed} />}
     </div>
   );
-}
-
-/** The colours of what lies in memory: those that are chosen for the cells, or else the value or the index of an entry. */
-function usePaint(
-  { ends }: Pick<LinearizationProps, "ends">,
-  own: OwnColours | null,
-  { lying }: PictureWay,
-  { colours }: LayoutPicture,
-): (map: MemoryMap) => Paint {
-  const dark = useDark();
-  const byAddress = colours.by === "offset";
-  return useCallback(
-    (map: MemoryMap): Paint => (byAddress ? paintOf(map, { lying, own, ends, dark }) : cellPaint(map, colours)),
-    [lying, own, ends, dark, byAddress ? null : colours],
-  );
-}
-
-/** Colours of cells as colours of what lies in memory. */
-function cellPaint(map: MemoryMap, colours: LayoutPicture["colours"]): Paint {
-  const index = map.sizes.map(() => 0);
-  return {
-    adds: false,
-    element: (at, field) => {
-      for (let dim = 0; dim < index.length; dim += 1) index[dim] = map.coordinate(dim, at[dim] ?? 0) ?? 0;
-      return elementColour(colours, index, map.field(field));
-    },
-  };
-}
-
-/** The colour of each entry of an array: that of its place in the picture of memory. What lies in other blocks looks as in the first. */
-export function ofEntries(
-  linear: Linearization,
-  part: Part,
-  paint: (map: MemoryMap) => Paint,
-): (index: readonly number[], field: number) => number {
-  const map = memoryMap(linear, part.kind === "block" ? part : { kind: "whole" });
-  const { element } = paint(map);
-  if (part.kind === "whole") return element;
-  const extents = linear.dims.map(({ name, size }) => part.block.get(name) ?? size);
-  const at = linear.dims.map(() => 0);
-  return (index, field) => {
-    for (let dim = 0; dim < at.length; dim += 1) at[dim] = modelCoordinate(map, dim, (index[dim] ?? 0) % (extents[dim] ?? 1));
-    return element(at, Math.min(field, map.fieldCount - 1));
-  };
-}
-
-/** The colours of a tape: as in the picture of memory; null where cells are coloured by address. */
-export function useTapePaint(
-  { linear, ends, options }: Pick<LinearizationProps, "linear" | "ends" | "options">,
-  { way, lying }: PictureWay,
-): ((index: readonly number[], field: number) => number) | null {
-  const dark = useDark();
-  const own = useOwnColours(linear);
-  return useMemo(() => {
-    if (way === "index" || options.colour !== "offset") return null;
-    const map = memoryMap(linear, { kind: "whole" });
-    return paintOf(map, { lying, own, ends, dark }).element;
-  }, [way, lying, linear, own, ends, options.colour, dark]);
 }
 
 /** The two dimensions that are drawn: right and down, as in the picture of memory. They follow the array, never a layout. */

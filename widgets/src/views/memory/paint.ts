@@ -234,12 +234,21 @@ export function pictureAxes(sizes: readonly number[], ends: readonly [Linearizat
   return { across, down };
 }
 
-/** The first two of some dimensions, in the order of one end, that the other end has in the other order. */
+/**
+ * The first two of some dimensions, in the order of one end, that the other end has in the other order. Where one dimension alone moves,
+ * past several others, the picture lies along the first two of these: an image is then whole at one end.
+ */
 function turnedDims(dims: readonly number[], source: Linearization, destination: Linearization): [number, number] | null {
   const [before, after] = [source, destination].map((linear) => {
     const varying = linear.digits.filter(({ part, extent }) => part !== "F" && extent > 1);
     return [...new Set(varying.map(({ dim }) => linear.dimension(dim)))].filter((dim) => dims.includes(dim));
   }) as [number[], number[]];
+  for (const [place, moved] of before.entries()) {
+    const others = after.filter((dim) => dim !== moved);
+    const to = after.indexOf(moved);
+    if (Math.abs(to - place) > 1 && before.filter((dim) => dim !== moved).every((dim, at) => dim === others[at]))
+      return others.slice(Math.min(place, to)).slice(0, 2) as [number, number];
+  }
   for (const [place, slow] of before.entries())
     for (const fast of before.slice(0, place)) if (after.indexOf(slow) < after.indexOf(fast)) return [fast, slow];
   return null;
