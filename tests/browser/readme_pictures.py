@@ -32,6 +32,10 @@ EXPLORER = """
 import isoviz
 explorer = isoviz.explore(restore=False, example="two-node")
 """
+PAPER = """
+import isoviz
+explorer = isoviz.explore(restore=False, example="isometry")
+"""
 LOCAL = """
 import isoviz
 explorer = isoviz.explore(restore=False)
@@ -73,8 +77,9 @@ def main(names: list[str]) -> int:
     known: dict[str, Callable[[Browser], bytes]] = {
         "explorer": lambda chromium: explorer(chromium, EXPLORER, dark=False),
         "explorer-dark": lambda chromium: explorer(chromium, TILES, dark=True),
+        "hop": large,
         "layout": lambda chromium: alone(chromium, LAYOUT),
-        "canvas": lambda chromium: tab(chromium, EXPLORER, "machine"),
+        "canvas": lambda chromium: tab(chromium, EXPLORER, "machine", viewport={"width": 1280, "height": 1120}),
         "what-if": lambda chromium: tab(chromium, EXPLORER, "why"),
         "moments": lambda chromium: tab(chromium, LOCAL, "timeline", moment),
         "networks": lambda chromium: tab(chromium, PAIR, "machine", viewport={"width": 1280, "height": 1120}),
@@ -141,6 +146,20 @@ def tab(
         return shown.page.screenshot()
 
 
+def large(chromium: Browser) -> bytes:
+    """One hop on the whole screen, half of its requests moved."""
+    with tempfile.TemporaryDirectory() as home, notebook(chromium, Path(home)) as shown:
+        shown.show(PAPER)
+        shown.part("hop-1").click()
+        shown.page.keyboard.press("f")
+        scrub = shown.page.get_by_test_id("stage-scrub")
+        box = scrub.bounding_box()
+        assert box is not None
+        scrub.click(position={"x": 0.55 * box["width"], "y": box["height"] / 2})
+        shown.page.evaluate(AT_REST)
+        return shown.page.screenshot()
+
+
 def moment(shown: harness.Notebook) -> None:
     """The middle of the simulated transfer."""
     scrub = shown.part("timeline-scrub")
@@ -181,8 +200,8 @@ def alone(chromium: Browser, code: str) -> bytes:
 
 
 def hovered(view: Locator) -> None:
-    """Point at an entry of the grid of a view."""
-    grid = view.locator("[data-testid=linearization-grid] canvas").last
+    """Point at an entry of the picture of a view."""
+    grid = view.locator("[data-testid=linearization-memory] canvas, [data-testid=linearization-grid] canvas").last
     grid.wait_for()
     box = grid.bounding_box()
     assert box is not None

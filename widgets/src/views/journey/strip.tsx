@@ -110,7 +110,7 @@ export function Strip({ path, name, firstStop, firstHop, still = false }: StripP
       <Hop
         key={place}
         hop={hop}
-        shares={path.pace.words !== ""}
+        slowest={path.pace.words === "" ? "slowest" : path.pace.takesTurns ? "takes turns" : "slowed down"}
         place={index}
         column={column}
         number={firstHop + index}
@@ -273,12 +273,12 @@ function Stop({
 
 interface HopProps extends PartProps {
   hop: ShownHop;
-  /** Whether the hops that set the pace share something, and so take turns. */
-  shares: boolean;
+  /** The word of a hop that sets the pace. */
+  slowest: string;
   moved: MovedConversion;
 }
 
-function Hop({ hop, shares, place, column, number, pressed, moment, moved, still, ...rest }: HopProps): JSX.Element {
+function Hop({ hop, slowest, place, column, number, pressed, moment, moved, still, ...rest }: HopProps): JSX.Element {
   const movable = moved.from === place;
   const target = moved.held !== null && moved.held.over === place && !movable ? " iv-hop-target" : "";
   const converts = hop.order === "converts";
@@ -321,8 +321,7 @@ function Hop({ hop, shares, place, column, number, pressed, moment, moved, still
             {hop.order}
           </span>
         )}{" "}
-        {hop.bottleneck && <span class="iv-hop-slowest">{shares ? "takes turns" : "slowest"}</span>}{" "}
-        <span class="iv-hop-run">{runText(hop.run)}</span>
+        {hop.bottleneck && <span class="iv-hop-slowest">{slowest}</span>} <span class="iv-hop-run">{runText(hop.run)}</span>
       </span>
     </button>
   );
