@@ -172,7 +172,7 @@ def test_axe_finds_nothing_in_any_tab(desk: harness.Notebook, theme: str, code: 
     desk.to_top()
     desk.settled()
     tabs = desk.explorer.get_by_role("tablist").last.get_by_role("tab")
-    assert tabs.count() >= 6
+    assert tabs.count() >= 5
     told = []
     for tab in tabs.all():
         tab.click()

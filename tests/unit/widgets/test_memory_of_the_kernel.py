@@ -43,7 +43,7 @@ def test_objects_stay_as_many_however_much_is_done(monkeypatch: pytest.MonkeyPat
 def _kept() -> int:
     """Machines, plans, layouts and what belongs to them; traces come and go with what is shown."""
     kinds = ("isoviz.layouts", "isoviz.machines", "isoviz.planner", "isoviz.widgets")
-    return sum(type(each).__module__.startswith(kinds) for each in gc.get_objects())
+    return sum(str(type(each).__module__).startswith(kinds) for each in gc.get_objects())
 
 
 def _change(session: Session, chosen: random.Random, number: int) -> None:

@@ -117,6 +117,7 @@ OF_THE_HOUSE = {
     "loader.ts": "imports by part",
     "panes/parts/timeline.tsx": "problems by kind of trace",
     "views/inspector/descriptors.tsx": "keys of the keyboard",
+    "views/linearization/view.tsx": "source and destination",
     "views/plan/region.tsx": "keys of the keyboard",
     "views/plan/winner-map.tsx": "properties of a style",
     "views/vortex/curve.tsx": "names of lines",

@@ -53,7 +53,7 @@ def test_a_page_holds_the_state_of_an_explorer() -> None:
     try:
         state = session.wait()
         text = state_page(state)
-        assert len(text.encode()) <= 760_000
+        assert len(text.encode()) <= 840_000
         saved = check_saved_page(text)
         told = json.loads(json.dumps(snapshot(state, 1)))
         assert saved.content["traits"]["part_plan"] == told["panes"]["plan"]

@@ -216,7 +216,7 @@ def test_a_pane_of_the_machine_plans_nothing(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_view_that_there_is_not_is_refused() -> None:
     session = Session(SMALL)
-    with pytest.raises(InputError, match="view 'film': expected one of explorer, find-layout, layout-editor"):
+    with pytest.raises(InputError, match="view 'film': expected one of explorer, elsewhere, find-layout, layout-editor"):
         session.demand("film")
     session.close()
 
