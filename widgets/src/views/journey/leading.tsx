@@ -14,15 +14,22 @@ export function Leading({ openTab }: { openTab?: (tab: string) => void }): JSX.E
   const stale = snapshot.faults.stale.includes("plan");
   const { settled, step } = snapshot.frame;
   const go = (aim: Aim): void => ("hop" in aim ? select({ hop: aim.hop }) : openTab?.(aim.tab));
+  const phrases = plan === null ? [] : leadingPhrases(plan, snapshot, snapshot.settings);
   if (plan === null || (stale && settled)) {
+    const why = settled ? whyNot(snapshot, plan !== null) : "";
     return (
-      <p class="iv-leading" data-testid="no-plan">
-        {settled ? "There is no plan." : `${step || "Planning"}…`}
-        {settled && <span class="iv-leading-why">{whyNot(snapshot, plan !== null)}</span>}
+      <p class="iv-leading iv-leading-none" title={why}>
+        {/* The sentence about the last plan keeps its room: nothing below moves while a mistake is typed and mended. */}
+        <span class="iv-leading-last" aria-hidden="true">
+          {phrases.map((phrase) => phrase.map((piece) => (typeof piece === "string" ? piece : piece.text)).join("")).join(" · ")}
+        </span>
+        <span class="iv-leading-now" data-testid="no-plan">
+          {settled ? "There is no plan." : `${step || "Planning"}…`}
+          {settled && <span class="iv-leading-why">{why}</span>}
+        </span>
       </p>
     );
   }
-  const phrases = leadingPhrases(plan, snapshot, snapshot.settings);
   return (
     <p class={`iv-leading${stale ? " iv-stale" : ""}`} data-testid="leading">
       {phrases.map((phrase, place) => (
