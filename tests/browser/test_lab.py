@@ -58,11 +58,11 @@ def test_first_five_minutes(notebook: harness.Notebook, lab: harness.Lab, status
     notebook.settled()
     expect(notebook.part("source-layout")).to_have_value(AOS)
 
-    # Run and measure: real bytes, checked, measured beside predicted.
+    # Run and measure: real bytes, checked, measured beside planned.
     notebook.run()
     notebook.part("report").locator("[data-verified=true]").wait_for()
     text = notebook.part("report").inner_text().lower()
-    assert "measured" in text and "predicted" in text and re.search(r"\d.* [kmg]b/s", text), text
+    assert "measured" in text and "planned" in text and re.search(r"\d.* [kmg]b/s", text), text
     expect(notebook.part("status")).to_contain_text("Run 1: verified")
     notebook.part("report").scroll_into_view_if_needed()
     notebook.picture("report")
