@@ -527,7 +527,7 @@ def test_an_end_that_is_no_pair_is_refused() -> None:
 
 def test_a_pane_that_there_is_not_is_refused_in_words() -> None:
     explorer_module = pytest.importorskip("isoviz.widgets.explorer")
-    with pytest.raises(InputError, match="pane 'plans': expected one of explorer, elsewhere, find-layout, layout-editor, linearization"):
+    with pytest.raises(InputError, match="pane 'plans': expected one of explorer, elsewhere, find-layout, layout-editor"):
         explorer_module.Explorer(SMALL, pane="plans")
 
 
