@@ -45,10 +45,11 @@ def entry_in(text: str) -> tuple[dict[str, int], str]:
 def test_an_entry_that_is_hovered_is_marked_and_named_everywhere(explorer: harness.Notebook) -> None:
     empty = {side: marks(grid(explorer, side)) for side in SIDES}
     seen = set()
-    for place in ((0.35, 0.2), (0.5, 0.2), (0.45, 0.7)):
+    for across, down in ((70, 45), (220, 45), (70, 145)):  # a cell of each field
+        grid(explorer, "source").scroll_into_view_if_needed()
         box = grid(explorer, "source").bounding_box()
         assert box is not None
-        explorer.page.mouse.move(box["x"] + place[0] * box["width"], box["y"] + place[1] * box["height"], steps=2)
+        explorer.page.mouse.move(box["x"] + across, box["y"] + down, steps=2)
         expect(explorer.fact("source", "entry")).to_contain_text("x = ")
         named = explorer.fact("source", "entry").inner_text()
         seen.add(named)

@@ -114,7 +114,7 @@ def test_a_bundle_opens_and_only_what_the_plan_uses_is_shown(desk: harness.Noteb
     left, right = max(switch["x"], host["x"]), min(switch["x"] + switch["width"], host["x"] + host["width"])
     desk.page.mouse.click((left + right) / 2, (switch["y"] + switch["height"] + host["y"]) / 2)
     expect(desk.part("edit-bundle").locator("h3")).to_have_text("PCIe switch 4 ↔ DRAM")
-    expect(desk.part("edit-bundle")).to_contain_text("8 channels, 20 to 55 GB/s")
+    expect(desk.part("edit-bundle")).to_contain_text("4 channels each way, 20 to 55 GB/s")
     desk.picture("boxes-bundle")
     stops = desk.python("print(*dict.fromkeys(explorer.session.plan.paths[0].memories))").split()
     desk.part("only-used").click()
