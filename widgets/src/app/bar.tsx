@@ -225,7 +225,7 @@ function Run(): JSX.Element {
         onClick={() => connection.send({ kind: "run" })}
       />
       {blocked && (
-        <div class={at ? "iv-reason" : "iv-hidden"} data-testid="run-why">
+        <div class={at ? "iv-run-why" : "iv-hidden"} data-testid="run-why">
           <p id={`${connection.client}-reason`} data-testid="run-reason">
             {run.reason}
           </p>
@@ -241,7 +241,7 @@ function Offers({ offerEmulated, offerLocal }: Pick<ShownRun, "offerEmulated" | 
   const { connection } = useView();
   if (offerEmulated.length === 0 && !offerLocal) return null;
   return (
-    <p class="iv-reason-offers">
+    <p class="iv-run-offers">
       {offerEmulated.length > 0 && (
         <Button
           label="Emulate here"
