@@ -87,6 +87,7 @@ def _timeline(notebook: harness.Notebook) -> None:
 def _why(notebook: harness.Notebook) -> None:
     notebook.part("tab-why").click()
     notebook.part("candidate-1").click()
+    notebook.part("hop-0").click()
     notebook.part("hop-what-if").press("ArrowRight")
     notebook.part("what-if-answer").wait_for()
     notebook.settled()
