@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 F = -1
 """The number of `F` among the dimensions of a space."""
 _CHANNELS = 4
-"""A fastest digit that is a whole dimension of at most so many values lies inside the cell."""
+"""The most values of a whole dimension that lies inside the cell. It has to vary fastest."""
 LONG = 64
 """A row of more cells than this that has nothing below it is wrapped to about a square."""
 _CELLS_OF_TILE = 24
-"""A side of the picture has one tile for so many cells, at most."""
+"""The fewest cells along a side of a tile, on average over the picture."""
 
 
 class Digit(NamedTuple):
@@ -303,7 +303,7 @@ def _arrangement(digits: Sequence[Digit], wholes: Sequence[int]) -> _Shape:
     levels: list[_Pair] = []
     while rest:
         across = rest.pop(0)
-        # Whole fields are planes: tiles, whatever lies in them.
+        # Fields that vary slowest are planes: each is a tile of its own.
         planes = len(rest) == 1 and rest[0].dim == F
         levels.append(_Pair(across, rest.pop(0) if rest and rest[0].dim != across.dim and not planes else None))
     return _Shape(inside, levels)

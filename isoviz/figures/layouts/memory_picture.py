@@ -32,9 +32,9 @@ Ints = NDArray[np.int64]
 
 _FIELDS = ("#f5a3c0", "#44bb99", "#eedd88", "#77aadd", "#ee8866", "#aaaa00", "#99ddff", "#bbcc33")
 _SHORT = 4
-"""A dimension of at most so many coordinates tells nothing of a picture, if there are longer ones."""
+"""The most coordinates of a short dimension. The picture does not lie along it if two dimensions are longer."""
 _MOST_POINTS = 512
-"""The generated picture has at most so many points along a side."""
+"""The most points of the generated picture along a side."""
 _CHANNELS = 3
 """A dimension of three values beside the picture is its red, green and blue."""
 _COLOURS = ("red", "green", "blue")
@@ -42,7 +42,7 @@ _COLOURS = ("red", "green", "blue")
 _PADDING = {False: ((164, 174, 184), (226, 231, 236)), True: ((77, 90, 107), (42, 48, 55))}
 """The lines and the ground of padding, on light and dark pages."""
 _NARROW = 2
-"""Strips narrower than so many pixels are mixed."""
+"""The least width of a strip in pixels. The colours of narrower strips are mixed."""
 
 
 def memory_pixels(memory: MemoryMap, ends: Ends | None, width: int, height: int, *, dark: bool = False) -> NDArray[np.uint8]:

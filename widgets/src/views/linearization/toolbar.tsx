@@ -147,7 +147,7 @@ interface ChoiceProps<Value extends string> {
   set: (value: Value) => void;
 }
 
-/** A few values beside each other, of which one holds. */
+/** Buttons beside each other for the values of a choice. The chosen one is pressed. */
 function Choice<Value extends string>({ label, name, choices, value, set }: ChoiceProps<Value>): JSX.Element {
   return (
     <span class="iv-lin-choice" role="group" aria-label={label}>

@@ -95,7 +95,7 @@ const ALL: SeenPart = { ranges: [], stretch: 1, named: false, missing: 0 };
 /** Steps of the order line that stay visible behind the entry while it is played. */
 const TRAIL = 8;
 
-/** Memory is drawn with about so many cells along a side, and a block with at most so many entries: as in the journey. */
+/** The number of cells along a side of the whole memory, as in the journey, and the most entries of a block: more than there. */
 const SIDE = 96;
 const LIMIT = 4096;
 

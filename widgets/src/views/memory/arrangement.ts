@@ -14,11 +14,11 @@ export interface Arranged {
   readonly levels: readonly Level[];
 }
 
-/** A fastest digit that is a whole dimension of at most so many values lies inside the cell. */
+/** The most values of a whole dimension that lies inside the cell. It has to vary fastest. */
 const CHANNELS = 4;
 /** A row of more cells than this that has nothing below it is wrapped to about a square. */
 export const LONG = 64;
-/** A side of the picture has one tile for so many cells, at most. */
+/** The fewest cells along a side of a tile, on average over the picture. */
 const CELLS_OF_TILE = 24;
 
 export interface Shape {
@@ -36,7 +36,7 @@ export function arrangement(digits: readonly Digit[], whole: (dim: number) => nu
   for (let at = 0; at < rest.length; at += 1) {
     const across = rest[at] as Digit;
     const next = rest[at + 1];
-    // Whole fields are planes: tiles, whatever lies in them.
+    // Fields that vary slowest are planes: each is a tile of its own.
     const planes = next?.dim === FIELDS && at + 2 === rest.length;
     const down = next !== undefined && next.dim !== across.dim && !planes ? next : null;
     if (down !== null) at += 1;

@@ -215,7 +215,7 @@ interface Axes {
   readonly down: number;
 }
 
-/** A dimension of at most so many coordinates tells nothing of a picture, where there are longer ones. */
+/** The most coordinates of a short dimension. The picture does not lie along it if two dimensions are longer. */
 const SHORT = 4;
 
 /**
@@ -256,7 +256,7 @@ function turnedDims(dims: readonly number[], source: Linearization, destination:
 
 /** A dimension of three values beside the picture is its red, green and blue. */
 const CHANNELS = 3;
-/** The picture has at most so many points along a side. */
+/** The most points of the generated picture along a side. */
 const MOST_POINTS = 512;
 
 function generated(map: MemoryMap, ends: PaintInputs["ends"]): Paint {

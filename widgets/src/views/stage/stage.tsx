@@ -21,7 +21,7 @@ import { type HopLayouts, useHopLayouts } from "./hop-layouts.ts";
 import { type Counted, Pictures } from "./pictures.tsx";
 import { waysOf } from "./words.ts";
 
-/** A hop takes so many seconds on the screen, but a step no longer than this. */
+/** The seconds that a hop takes on the screen, and the most seconds of one of its steps. */
 const PACES = { slow: { all: 24, step: 2.4 }, medium: { all: 9, step: 1.2 }, fast: { all: 3, step: 0.5 } } as const;
 type Pace = keyof typeof PACES;
 /** Seconds for which an element is in the air, and the pause before the next hop of a chunk that is followed. */
