@@ -24,12 +24,20 @@ if TYPE_CHECKING:
 _EXPLORE = {
     "local": "import isoviz\nexplorer = isoviz.explore(restore=False, example='transpose')",
     "sapling": "import isoviz\nexplorer = isoviz.explore(restore=False, example='tensor', machine_options={'nodes': 4})",
+    "DGX pair": "import isoviz\nexplorer = isoviz.explore(restore=False, machine='dgx-h100-pair')",
+    "bgq 512": "import isoviz\nexplorer = isoviz.explore(restore=False, machine='bgq', machine_options={'nodes': 512})",
 }
 _FIRST = "import isoviz\nexplorer = isoviz.explore(restore=False)"
 _LARGE = (
     "import isoviz\nexplorer = isoviz.explore(restore=False, space={'x': 4096, 'y': 4096}, "
     "source=('node0.sys', '<F, x_in=64, y_in=64, x_out, y_out>'), destination=('node0.sys', '<F, y, x>'))"
 )
+PHOTO = (2000, 2000)
+_PHOTO = f"""\
+import numpy, isoviz
+photo = numpy.random.default_rng(1).integers(0, 256, {(*PHOTO, 3)}, numpy.uint8)
+explorer = isoviz.explore(photo, restore=False)
+"""
 _MACHINE = """\
 import isoviz
 from dataclasses import replace
@@ -69,6 +77,8 @@ def measure(repeat: int = 40, minutes: float = 0.0) -> Table:
             with open_notebook(browser, lab, "large", _LARGE) as notebook:
                 rows += _frames(notebook)
                 rows += _cancel(notebook, few)
+            with open_notebook(browser, lab, "photo", _PHOTO) as notebook:
+                rows += _photo(notebook, repeat)
             with open_notebook(browser, lab, "timeline") as notebook:
                 rows += _timeline(notebook, few)
             with open_notebook(browser, lab, "machine", _MACHINE) as notebook:
@@ -149,9 +159,25 @@ def _gestures(notebook: Notebook, machine: str, repeat: int) -> Iterator[Row]:
     yield spread_row(f"{machine}: an entry pointed at is marked", hovers, "≤ 50 ms")
 
 
+def _photo(notebook: Notebook, repeat: int) -> Iterator[Row]:
+    """A chip of the destination moved by a key: when its picture, coloured by the photo's values, follows."""
+    page = notebook.page
+    drawn = f"(document.querySelector('{_GRID.replace('source', 'destination')} canvas').dataset.drawn ?? '')"
+    notebook.end("destination").locator(".iv-edit-chip").first.focus()
+    pictures = []
+    for number in range(repeat):
+        key = ("ArrowRight", "ArrowLeft")[number % 2]
+        before = json.dumps(page.evaluate(f"() => {drawn}"))
+        pictures.append(timed(notebook, "keydown", f"() => {drawn} !== {before}", lambda key=key: page.keyboard.press(key)))  # type: ignore[misc]
+        notebook.settled()
+    megapixels = PHOTO[0] * PHOTO[1] / 1e6
+    yield spread_row(f"a photo of {megapixels:g} megapixels by address: a chip moves, the picture follows", pictures, "≤ 100 ms")
+
+
 def _what_if(notebook: Notebook, machine: str, repeat: int) -> Iterator[Row]:
     """The bandwidth of the slowest hop dragged by the pointer: when the plan that follows is on screen."""
     page = notebook.page
+    page.get_by_test_id("hop-0").first.click()
     slider = page.get_by_test_id("hop-what-if").first
     slider.scroll_into_view_if_needed()
     box = box_of(slider)

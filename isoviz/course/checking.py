@@ -1,0 +1,135 @@
+"""Checking an answer: it is read, judged, compared with the wrong models, kept and told. Hints grow with each wrong answer."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+from isoviz.course.classroom import LearnersFolder
+from isoviz.course.exercise import Exercise, Given, NotAnAnswer, Verdict
+from isoviz.course.progress import Attempt, digest
+from isoviz.course.shown import Shown
+from isoviz.course.texts import Texts, shared
+from isoviz.errors import IsovizError
+
+HINTS = 3
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """An answer as it was read, the verdict on it, and the name of the wrong model that it betrays ("" where none does)."""
+
+    read: Any
+    verdict: Verdict
+    model: str
+
+
+def judged(exercise: Exercise, answer: object, given: Given) -> Judged:
+    """Read an answer and judge it.
+
+    Raises:
+        NotAnAnswer: it cannot be read.
+    """
+    return _verdict(exercise, _read(exercise, answer, given), given)
+
+
+def judged_again(exercise: Exercise, kept: Any, given: Given) -> Judged:
+    """Judge an answer that was kept. What was said of it then plays no part.
+
+    Raises:
+        NotAnAnswer: it cannot be read, or cannot be judged again.
+    """
+    try:
+        read = exercise.kind.again(kept, given)
+    except NotAnAnswer:
+        raise
+    except Exception as error:  # what stands in a file may be anything
+        raise NotAnAnswer(f"the kept answer cannot be read: {error}") from error
+    return _verdict(exercise, read, given)
+
+
+def _read(exercise: Exercise, answer: object, given: Given) -> Any:
+    try:
+        return exercise.kind.read(answer, given)
+    except NotAnAnswer:
+        raise
+    except IsovizError as error:
+        raise NotAnAnswer(str(error)) from error
+    except Exception as error:  # an object of the learner's may raise what it likes
+        raise NotAnAnswer(f"this {type(answer).__name__} cannot be read: it raises {type(error).__name__}") from error
+
+
+def _verdict(exercise: Exercise, read: Any, given: Given) -> Judged:
+    verdict = exercise.judge(read, given)
+    if verdict.right or verdict.model:
+        return Judged(read, verdict, verdict.model)
+    model = exercise.model_of(read, given)
+    return Judged(read, verdict, model.name if model else "")
+
+
+def checked(folder: LearnersFolder, exercise: Exercise, answer: object) -> Shown:
+    """The answer to an exercise checked, kept and told.
+
+    Raises:
+        FileError: the progress cannot be read or written.
+    """
+    name = exercise.name
+    if answer is ...:
+        return Shown("open", name, shared("open"))
+    given = folder.given(exercise)
+    try:
+        found = judged(exercise, answer, given)
+    except NotAnAnswer as error:
+        return Shown("unread", name, shared("unread", problem=_sentence(str(error))))
+    except Exception as error:  # noqa: BLE001  a learner never sees a traceback of ours
+        _log.exception("exercise %s could not be judged", name)
+        return Shown("unread", name, shared("defect", problem=f"{type(error).__name__}: {error}"))
+    kept, numbers = exercise.kind.keep(found.read), digest(given)
+    progress = folder.progress
+    before = [each for each in progress.attempts(name) if each.numbers == numbers]
+    if not any(each.answer == kept for each in before):  # running a cell again is no attempt
+        attempt = Attempt(name, kept, found.verdict.right, found.model, numbers)
+        progress.add(attempt)
+        before.append(attempt)
+    if found.verdict.right:
+        return _praise(exercise, given, found, before, kept)
+    return _hinted(exercise, given, found, before, folder.solutions)
+
+
+def _praise(exercise: Exercise, given: Given, found: Judged, attempts: list[Attempt], kept: Any) -> Shown:
+    first = attempts[0].answer == kept
+    parts = [shared("right first" if first else "right"), found.verdict.says, _reason(exercise, given), found.verdict.cost]
+    return Shown("right", exercise.name, " ".join(filter(None, parts)), picture=found.verdict.picture)
+
+
+def _reason(exercise: Exercise, given: Given) -> str:
+    """Why the right answer is right, where the texts say it."""
+    return exercise.text("reason", given=given) if Texts.of(exercise.notebook).find(exercise.name, "reason") else ""
+
+
+def _hinted(exercise: Exercise, given: Given, found: Judged, attempts: list[Attempt], solutions: bool) -> Shown:
+    wrong = [each for each in attempts if not each.right]
+    texts, name = Texts.of(exercise.notebook), exercise.name
+    hint, step = "", 0
+    if exercise.model(found.model) is not None:
+        step = min(sum(each.model == found.model for each in wrong), HINTS)
+        words = {**given, **exercise.words(given), **found.verdict.words}
+        hint = texts.hints(name, found.model, **words)[max(step, 1) - 1]
+    solution = exercise.text("solution", given=given) if len(wrong) > HINTS and solutions else ""
+    # A prediction is made once: what is true is shown after it. Elsewhere a picture is the second hint.
+    is_shown = exercise.is_prediction or step > 1 or bool(solution)
+    return Shown(
+        "wrong",
+        name,
+        " ".join(filter(None, (shared("wrong"), found.verdict.says))),
+        hint,
+        solution and shared("solution", text=solution),
+        picture=found.verdict.picture if is_shown else None,
+        model=found.model,
+    )
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."

@@ -1,0 +1,96 @@
+"""The folder of a learner: one file says whose numbers are drawn, another has the progress. Neither holds an answer of ours.
+
+The first has a digest of the class's seed and the learner's name. So a learner has the same numbers on every computer, and
+nobody derives those of a neighbour.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from isoviz.course.exercise import Exercise
+from isoviz.course.progress import VERSION, Progress
+from isoviz.errors import FileError, InternalError, show
+from isoviz.regular_files import reason, write_text
+
+FILE = "course.json"
+MOST_DRAWS = 5000
+"""Draws of numbers before an exercise is given up as one that tells no models apart."""
+
+
+@dataclass(frozen=True)
+class LearnersFolder:
+    """The folder of a learner. `learner` is "" for one who learns alone. `solutions`: whether they follow after three hints."""
+
+    path: Path
+    seed: str
+    learner: str = ""
+    solutions: bool = True
+
+    @property
+    def progress(self) -> Progress:
+        """The attempts that are kept in it."""
+        return Progress(self.path)
+
+    def given(self, exercise: Exercise) -> dict[str, Any]:
+        """The numbers of this learner: the first drawn on which right answer and wrong models all differ."""
+        return drawn(exercise, self.seed)
+
+
+def drawn(exercise: Exercise, seed: str) -> dict[str, Any]:
+    """The numbers of an exercise for a seed."""
+    source = random.Random(hashlib.sha256(f"{seed}/{exercise.name}/{VERSION}".encode()).digest())  # noqa: S311  # no secret
+    for _ in range(MOST_DRAWS):
+        given = exercise.draw(source)
+        if exercise.tells_apart(given):
+            return given
+    raise InternalError(f"exercise {exercise.name}: no draw tells its wrong models apart")
+
+
+def learner_seed(class_seed: str, learner: str) -> str:
+    """What a learner's folder has instead of the seed of the class."""
+    return hashlib.sha256(f"{class_seed}\0{learner}".encode()).hexdigest()[:20]
+
+
+def new_folder(folder: str | Path, learner: str = "", class_seed: str = "", solutions: bool = True) -> LearnersFolder:
+    """Make the file that says whose numbers are drawn in a folder. Without a seed of a class the numbers are anybody's.
+
+    Raises:
+        FileError: the folder has one already, or it cannot be written.
+    """
+    path = Path(folder)
+    seed = learner_seed(class_seed, learner) if class_seed else secrets.token_hex(10)
+    kept = {"v": VERSION, "learner": learner, "seed": seed, "solutions": solutions}
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{path}: the folder cannot be made: {reason(error)}") from error
+    if (path / FILE).exists():
+        raise FileError(f"{path / FILE} is there already; expected a folder without one")
+    write_text(path / FILE, json.dumps(kept, indent=1) + "\n")
+    return LearnersFolder(path, seed, learner, solutions)
+
+
+def opened_folder(folder: str | Path) -> LearnersFolder:
+    """The folder of a learner.
+
+    Raises:
+        FileError: it has no readable file `course.json`.
+    """
+    path = Path(folder)
+    file = path / FILE
+    try:
+        kept = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        why = reason(error) if isinstance(error, OSError) else "it is no JSON"
+        raise FileError(f"{file} cannot be read: {why}; expected what `isoviz course new` or `course.start()` wrote") from error
+    seed, learner = (kept.get(key) if isinstance(kept, dict) else None for key in ("seed", "learner"))
+    if not isinstance(seed, str) or not isinstance(learner, str):
+        raise FileError(f"{file}: expected an object with a seed and a learner, got {show(kept)}")
+    return LearnersFolder(path, seed, learner, kept.get("solutions") is not False)

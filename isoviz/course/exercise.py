@@ -1,0 +1,151 @@
+"""Exercises: what is drawn for a learner, how an answer is read and judged, and which wrong models there are.
+
+A wrong model is a function, as a right answer is one: from the numbers of an exercise to the answer that somebody with this
+belief gives. So a hint can speak of the very answer that was given, and no list of wrong answers is kept.
+"""
+
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from isoviz.course.texts import Texts
+from isoviz.errors import IsovizError
+
+Given = Mapping[str, Any]
+"""The numbers of an exercise as they were drawn: whole numbers, floats, texts, and lists of them."""
+Words = Mapping[str, object]
+"""What fills the places of a text."""
+
+
+class NotAnAnswer(IsovizError, ValueError):  # noqa: N818  what happened, not a mistake
+    """An answer that cannot be read. The message says what was expected. It is not counted."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is said of an answer.
+
+    `says` is about this very answer. `words` fill the hints besides the numbers of the exercise. `picture` makes what is drawn
+    beside it, when it is shown: something with `_repr_html_`. `cost` stands beside a right answer. `model` names the wrong model
+    where the judge knows it; "" leaves that to the models.
+    """
+
+    right: bool
+    says: str
+    words: Words = field(default_factory=dict)
+    picture: Callable[[], Any] | None = None
+    cost: str = ""
+    model: str = ""
+
+
+@dataclass(frozen=True)
+class WrongModel:
+    """What somebody believes: the answer that follows from it on these numbers, or None where it says nothing.
+
+    `explains` tells whether an answer betrays the belief, where more answers do than its own. `like` names another model of the
+    exercise that gives the same answer on these numbers, or "": the two are then told apart by nothing, and the other is named.
+    Hints stand in the texts, at `models` and the name.
+    """
+
+    name: str
+    answer: Callable[[Given], Any]
+    explains: Callable[[Any, Given], bool] | None = None
+    like: Callable[[Given], str] = lambda _given: ""
+
+
+class Kind(ABC):
+    """How an answer is given: what it is read from, what is kept of it, and when two of them are the same."""
+
+    @abstractmethod
+    def read(self, answer: object, given: Given) -> Any:
+        """The answer as judges take it. Of `answer` nothing is asked but its type before that is known: not even `==`.
+
+        Raises:
+            NotAnAnswer: it cannot be read. Other errors of isoviz are told as that.
+        """
+
+    def keep(self, read: Any) -> Any:
+        """What is written of an answer: a value that JSON has."""
+        return read
+
+    def again(self, kept: Any, given: Given) -> Any:
+        """The answer that was kept, to be judged once more.
+
+        Raises:
+            NotAnAnswer: it cannot be read, or cannot be judged again.
+        """
+        return self.read(kept, given)
+
+    def same(self, one: Any, other: Any) -> bool:
+        """Whether two answers count as one."""
+        return bool(self.keep(one) == self.keep(other))
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One exercise. Its texts stand in the file of its notebook.
+
+    - `draw`: numbers from a source of chance. They are drawn until `Exercise.tells_apart`.
+    - `judge`: the verdict on an answer that was read.
+    - `right`: an answer that is right, from which the solution is told; draws are compared with it.
+    - `words`: what fills the texts besides the numbers themselves, such as a size in GiB.
+    - `picture`: what the statement shows, or None.
+    - `pane`: the pane in which it is answered, made with the function that checks what it shows.
+    - `is_prediction`: the first answer counts; what is true is shown after it, right or not.
+    - `apart`: whether numbers tell right answer and wrong models apart, where comparing their answers does not say it.
+    """
+
+    name: str
+    kind: Kind
+    draw: Callable[[random.Random], dict[str, Any]]
+    judge: Callable[[Any, Given], Verdict]
+    models: tuple[WrongModel, ...]
+    right: Callable[[Given], Any]
+    words: Callable[[Given], Words] = lambda _given: {}
+    picture: Callable[[Given], Any] | None = None
+    pane: Callable[[Given, Callable[[Any], Any]], Any] | None = None
+    is_prediction: bool = False
+    apart: Callable[[Given], bool] | None = None
+
+    @property
+    def notebook(self) -> int:
+        """The number of its notebook."""
+        return int(self.name.partition(".")[0])
+
+    def text(self, *key: str, given: Given, **words: object) -> str:
+        """A text of this exercise with its places filled."""
+        return Texts.of(self.notebook).text(self.name, *key, **{**given, **self.words(given), **words})
+
+    def tells_apart(self, given: Given) -> bool:
+        """Whether no wrong model gives the right answer on these numbers, or that of another one."""
+        if self.apart is not None:
+            return self.apart(given)
+        answers = [self.right(given)]
+        for model in self.models:
+            answer = None if model.like(given) else model.answer(given)
+            if answer is None:
+                continue
+            if any(self.kind.same(answer, other) for other in answers):
+                return False
+            answers.append(answer)
+        return True
+
+    def model_of(self, read: Any, given: Given) -> WrongModel | None:
+        """The first wrong model that explains a wrong answer."""
+        for model in self.models:
+            if model.explains is not None:
+                if model.explains(read, given):
+                    return model
+                continue
+            answer = None if model.like(given) else model.answer(given)
+            if answer is not None and self.kind.same(answer, read):
+                return model
+        return None
+
+    def model(self, name: str) -> WrongModel | None:
+        """The wrong model of that name, or None."""
+        return next((each for each in self.models if each.name == name), None)

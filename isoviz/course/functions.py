@@ -1,0 +1,238 @@
+"""Answers that are functions: they are kept by their source, and run on hidden data in a process of their own."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import IO, Any
+
+from isoviz.course.exercise import Given, Kind, NotAnAnswer, Verdict
+from isoviz.course.texts import Texts, shared
+from isoviz.errors import show
+
+LONGEST = 100_000
+"""Characters of the source of a function, at most."""
+BEGINNING = 30.0
+"""Seconds for which the process may take to begin."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A function by its source. `file` and `line` say where it stands: a message names the learner's own line."""
+
+    text: str
+    name: str
+    file: str = "your function"
+    line: int = 1
+
+
+@dataclass(frozen=True)
+class Function(Kind):
+    """A function that is written with `def`. It is judged alone: what it needs, modules too, has to stand inside it."""
+
+    call: str
+    """How it is called, such as `program(data)`."""
+
+    def read(self, answer: object, given: Given) -> Source:  # noqa: ARG002  no number says how it is read
+        """Its source."""
+        if not inspect.isfunction(answer) or answer.__name__ == "<lambda>":
+            raise NotAnAnswer(f"expected your function {self.call}, written with def, got {show(answer)}")
+        try:
+            lines, first = inspect.getsourcelines(answer)
+        except (OSError, TypeError) as error:
+            raise NotAnAnswer(f"the source of {answer.__name__} cannot be found; define it with def in a cell") from error
+        return self._source("".join(lines), answer.__name__, answer.__code__.co_filename, first)
+
+    def keep(self, read: Any) -> Any:
+        """The source."""
+        return {"name": read.name, "source": read.text}
+
+    def again(self, kept: Any, given: Given) -> Source:  # noqa: ARG002
+        """The function of a kept source."""
+        if not isinstance(kept, Mapping) or not all(isinstance(kept.get(key), str) for key in ("name", "source")):
+            raise NotAnAnswer("expected the source of a function")
+        return self._source(kept["source"], kept["name"], "answer", 1)
+
+    def _source(self, text: str, name: str, file: str, line: int) -> Source:
+        text = textwrap.dedent(text)
+        if len(text) > LONGEST:
+            raise NotAnAnswer(f"expected a function of at most {LONGEST:,} characters")
+        try:
+            defined = [each.name for each in ast.parse(text).body if isinstance(each, ast.FunctionDef)]
+        except (SyntaxError, ValueError, RecursionError) as error:
+            raise NotAnAnswer(f"the source of {show(name)} cannot be read: {error}") from error
+        if name not in defined:
+            raise NotAnAnswer(f"expected your function {self.call}, written with def; found none of the name {show(name)}")
+        return Source(text, name, file, line)
+
+
+@dataclass(frozen=True)
+class Returned:
+    """What a function did with one case: a value, or why there is none.
+
+    `problem` is "" or a key of the texts that all notebooks share: "raised", "endless", "ended". `words` fill it.
+    """
+
+    value: Any = None
+    problem: str = ""
+    words: Mapping[str, object] | None = None
+
+
+class Sandbox:
+    """A process that runs functions one after the other. Use it in a `with` block."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lines: queue.Queue[bytes] = queue.Queue()
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+    def run(self, source: Source, cases: Sequence[Sequence[Any]], seconds: float = 5.0) -> list[Returned]:
+        """What a function returns for each case, its arguments. All cases together may take `seconds`.
+
+        The cases after one that did not end have the same problem as it.
+        """
+        written = {"source": source.text, "name": source.name, "file": source.file, "line": source.line}
+        asked = {**written, "cases": cases, "seconds": seconds}
+        stdin = self._started().stdin
+        assert stdin is not None
+        stdin.write(json.dumps(asked).encode() + b"\n")
+        stdin.flush()
+        found = list(self._answers(seconds))
+        return (found + [found[-1]] * len(cases))[: len(cases)]
+
+    def _answers(self, seconds: float) -> Iterator[Returned]:
+        self._line(BEGINNING)
+        end = time.monotonic() + seconds
+        while True:
+            said = self._line(end - time.monotonic())
+            if said is None:
+                return
+            if "endless" in said or "ended" in said:
+                yield Returned(problem="endless" if "endless" in said else "ended", words={"seconds": f"{seconds:g}"})
+                self._end()
+                return
+            if "raised" in said:
+                where = "" if said["line"] is None else f" in its line {said['line']}"
+                yield Returned(problem="raised", words={"error": said["raised"], "text": said["text"], "where": where})
+            else:
+                yield Returned(said["returned"])
+
+    def _line(self, timeout: float) -> Any:
+        """The next thing that the process says, or that it does not."""
+        try:
+            line = self._lines.get(timeout=max(timeout, 0.0))
+        except queue.Empty:
+            return {"endless": True}
+        return json.loads(line) if line else {"ended": True}
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "isoviz.course.sandbox"],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
+            )  # fmt: skip
+            self._process, self._lines = process, queue.Queue()
+            threading.Thread(target=_read, args=(process.stdout, self._lines), daemon=True).start()
+        return self._process
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            with suppress(OSError):
+                if hasattr(os, "killpg"):
+                    os.killpg(process.pid, signal.SIGKILL)
+                else:
+                    process.kill()
+            for stream in (process.stdin, process.stdout):
+                if stream is not None:
+                    with suppress(OSError):
+                        stream.close()
+            process.wait()
+
+
+def _read(lines: IO[bytes], into: queue.Queue[bytes]) -> None:
+    for line in lines:
+        into.put(line)
+    into.put(b"")
+
+
+def calling(function: Callable[..., Any], name: str) -> Source:
+    """A function of that name that does what a function of isoviz does, such as a wrong model."""
+    found = function.__name__
+    return Source(f"def {name}(*given):\n    from {function.__module__} import {found}\n    return {found}(*given)\n", name)
+
+
+@dataclass(frozen=True)
+class Cases:
+    """Hidden data on which a function is judged: all cases run before anything is said.
+
+    - `exercise` has the texts `says`: `right`, `other` (for the first wrong case) and `expected` (what the function returns).
+    - `arguments`: those of each case, drawn so that between them every constraint binds once.
+    - `right`: what the function should return for a case. `read`: a returned value as it is compared, None where it is none.
+    - `same`: whether a returned value is near enough to another.
+    - `models`: what somebody with a wrong model returns for a case, by the name of the model. One is named only where it explains
+      every case.
+    - `told`: a case in a few words.
+    """
+
+    exercise: str
+    arguments: Callable[[Given], Sequence[Sequence[Any]]]
+    right: Callable[..., Any]
+    read: Callable[[Any], Any]
+    same: Callable[[Any, Any], bool]
+    models: Mapping[str, Callable[..., Any]]
+    told: Callable[..., str]
+    seconds: float = 5.0
+
+    def judge(self, source: Source, given: Given) -> Verdict:
+        """The verdict on a function."""
+        texts, cases = Texts.of(int(self.exercise.partition(".")[0])), self.arguments(given)
+        with Sandbox() as sandbox:
+            returned = sandbox.run(source, cases, self.seconds)
+        values = []
+        for case, each in zip(cases, returned, strict=True):
+            told = self.told(*case)
+            if each.problem:
+                return Verdict(False, shared("function", each.problem, case=told, **dict(each.words or {})), model=each.problem)
+            value = self.read(each.value)
+            if value is None:
+                expected = texts.text(self.exercise, "says", "expected", **given)
+                return Verdict(False, shared("function", "returned", expected=expected, case=told), model="returned")
+            values.append(value)
+        for number, (case, value) in enumerate(zip(cases, values, strict=True), 1):
+            right = self.right(*case)
+            if not self.same(value, right):
+                words = {"number": number, "case": self.told(*case), "value": value, "right": right}
+                says = texts.text(self.exercise, "says", "other", **{**given, **words})
+                return Verdict(False, says, words, model=self._model(cases, values))
+        return Verdict(True, texts.text(self.exercise, "says", "right", **{**given, "cases": len(cases)}))
+
+    def tells_apart(self, given: Given) -> bool:
+        """Whether right and wrong functions all differ on these cases, taken together."""
+        cases = self.arguments(given)
+        rows = [[function(*case) for case in cases] for function in (self.right, *self.models.values())]
+        return all(not self._equal(row, other) for number, row in enumerate(rows) for other in rows[:number])
+
+    def _model(self, cases: Sequence[Sequence[Any]], values: Sequence[Any]) -> str:
+        rows = ((name, [model(*case) for case in cases]) for name, model in self.models.items())
+        return next((name for name, row in rows if self._equal(values, row)), "")
+
+    def _equal(self, some: Sequence[Any], others: Sequence[Any]) -> bool:
+        return all(self.same(one, other) for one, other in zip(some, others, strict=True))

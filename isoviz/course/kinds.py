@@ -1,0 +1,221 @@
+"""Answers that are numbers, texts, an order, a layout: how they are read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from isoviz.course.exercise import Given, Kind, NotAnAnswer
+from isoviz.errors import show
+from isoviz.layouts import FieldSpace, IndexSpace, Layout, Linearization
+from isoviz.units import parse_bytes, parse_rate, parse_seconds
+
+LARGEST = 1e30
+LONGEST_TEXT = 400
+_UNITS: dict[str, tuple[Callable[[str], float], str]] = {
+    "B": (parse_bytes, "24 or '24 B'"),
+    "s": (parse_seconds, "0.012 or '12 ms'"),
+    "B/s": (parse_rate, "3e9 or '3 GB/s'"),
+}
+
+
+@dataclass(frozen=True)
+class Number(Kind):
+    """A number: itself, or its text with a unit. `what` names it in messages.
+
+    `unit` is "B", "s", "B/s", "%" or "". Two numbers are the same where they differ by at most `relative` of the second, or
+    by `absolute`.
+    """
+
+    what: str
+    unit: str = ""
+    whole: bool = False
+    relative: float = 0.0
+    absolute: float = 0.0
+    least: float = -LARGEST
+
+    def read(self, answer: object, given: Given) -> float | int:  # noqa: ARG002  no number says how it is read
+        """The number in bytes, seconds, bytes per second, per cent, or without a unit."""
+        number = self._number(answer)
+        if not math.isfinite(number) or abs(number) > LARGEST:
+            raise NotAnAnswer(f"expected {self._expected()}: a number that is finite, got {show(answer)}")
+        if number < self.least:
+            raise NotAnAnswer(f"expected {self._expected()}: at least {self.least:g}, got {show(answer)}")
+        if not self.whole:
+            return float(number)
+        if number != int(number):
+            raise NotAnAnswer(f"expected {self._expected()}, got {show(answer)}")
+        return int(number)
+
+    def same(self, one: Any, other: Any) -> bool:
+        """Whether they are as near as an answer has to be."""
+        return bool(abs(one - other) <= max(self.relative * abs(other), self.absolute))
+
+    def _number(self, answer: object) -> float | int:
+        if isinstance(answer, bool | np.bool_):
+            raise NotAnAnswer(f"expected {self._expected()}; True and False are no numbers")
+        if isinstance(answer, int | np.integer):
+            return int(answer) if abs(int(answer)) < LARGEST else math.inf
+        if isinstance(answer, float | np.floating):
+            return float(answer)
+        if isinstance(answer, str):
+            return self._parsed(str(answer))
+        raise NotAnAnswer(f"expected {self._expected()}, got {show(answer)}")
+
+    def _parsed(self, text: str) -> float:
+        text = text.strip().replace("−", "-")
+        if len(text) > 60:
+            raise NotAnAnswer(f"expected {self._expected()}, got a longer text")
+        parse = _UNITS.get(self.unit, (None, ""))[0]
+        if parse is not None:
+            return parse(text)  # says itself what is wrong
+        try:
+            return float(text.removesuffix(self.unit).replace(",", "").replace("_", "")) if self.unit else float(text)
+        except ValueError:
+            raise NotAnAnswer(f"expected {self._expected()}, got {show(text)}") from None
+
+    def _expected(self) -> str:
+        sort = "a whole number" if self.whole else "a number"
+        example = _UNITS[self.unit][1] if self.unit in _UNITS else f"12 or '12 {self.unit}'" if self.unit else "12"
+        return f"{self.what}, {sort} such as {example}"
+
+
+@dataclass(frozen=True)
+class Several(Kind):
+    """Several answers by name: a dictionary, or a sequence in the order of the names."""
+
+    kinds: Mapping[str, Kind]
+
+    def read(self, answer: object, given: Given) -> dict[str, Any]:
+        """Each by its name."""
+        names = list(self.kinds)
+        if isinstance(answer, Mapping):
+            parts: Mapping[Any, Any] = dict(answer)
+        elif isinstance(answer, list | tuple | np.ndarray) and len(answer) == len(names):
+            parts = dict(zip(names, answer, strict=True))
+        else:
+            raise NotAnAnswer(f"expected ({', '.join(names)}), got {show(answer)}")
+        if set(parts) != set(names):
+            raise NotAnAnswer(f"expected the names {', '.join(names)}, got {', '.join(map(str, parts))[:80] or 'none'}")
+        if any(parts[name] is ... for name in names):
+            raise NotAnAnswer(f"expected all of {', '.join(names)}; one is still '...'")
+        return {name: kind.read(parts[name], given) for name, kind in self.kinds.items()}
+
+    def keep(self, read: Any) -> Any:
+        """Each as its kind keeps it."""
+        return {name: kind.keep(read[name]) for name, kind in self.kinds.items()}
+
+    def again(self, kept: Any, given: Given) -> Any:
+        """Each as its kind reads it again."""
+        if not isinstance(kept, Mapping) or set(kept) != set(self.kinds):
+            raise NotAnAnswer(f"expected the names {', '.join(self.kinds)}")
+        return {name: kind.again(kept[name], given) for name, kind in self.kinds.items()}
+
+    def same(self, one: Any, other: Any) -> bool:
+        """Whether each part is the same."""
+        return all(kind.same(one[name], other[name]) for name, kind in self.kinds.items())
+
+
+@dataclass(frozen=True)
+class Choice(Kind):
+    """One of several options, by its text or by how many stand before it, counted from 1 as in the statement."""
+
+    options: Callable[[Given], Sequence[str]]
+
+    def read(self, answer: object, given: Given) -> str:
+        """The text of the option."""
+        options = list(self.options(given))
+        if isinstance(answer, int | np.integer) and not isinstance(answer, bool) and 1 <= answer <= len(options):
+            return options[int(answer) - 1]
+        if isinstance(answer, str):
+            text = answer.strip().casefold()
+            found = [option for option in options if option.casefold() == text]
+            if found:
+                return found[0]
+            if text.isdigit() and 1 <= int(text[:9]) <= len(options):
+                return options[int(text) - 1]
+        listed = "; ".join(f"{number} {option}" for number, option in enumerate(options, 1))
+        raise NotAnAnswer(f"expected one of: {listed}; got {show(answer)}")
+
+
+@dataclass(frozen=True)
+class Order(Kind):
+    """Items in an order: a list of their names, or a text with commas. `size`: how many are asked for, all without it."""
+
+    items: Callable[[Given], Sequence[str]]
+    size: int | None = None
+    sorted: bool = False  # whether the order of what is chosen says nothing
+
+    def read(self, answer: object, given: Given) -> list[str]:
+        """The names as they are written in the statement."""
+        items = {each.casefold(): each for each in self.items(given)}
+        size = len(items) if self.size is None else self.size
+        parts = answer.split(",") if isinstance(answer, str) else answer
+        if not isinstance(parts, list | tuple) or not all(isinstance(each, str) for each in parts):
+            example = ", ".join(list(items.values())[:size])
+            raise NotAnAnswer(f"expected {size} of {', '.join(items.values())}, such as '{example}', got {show(answer)}")
+        found = []
+        for each in parts:
+            name = items.get(each.strip().casefold())
+            if name is None:
+                raise NotAnAnswer(f"{show(each.strip())} is none of {', '.join(items.values())}")
+            if name in found:
+                raise NotAnAnswer(f"{name} stands there twice")
+            found.append(name)
+        if len(found) != size:
+            raise NotAnAnswer(f"expected {size} of {', '.join(items.values())}, got {len(found)}")
+        return sorted(found) if self.sorted else found
+
+
+def array_of(given: Given) -> tuple[IndexSpace, FieldSpace]:
+    """The array of an exercise: `sizes` by dimension, and `fields` by name."""
+    return IndexSpace(given["sizes"]), FieldSpace(given["fields"])
+
+
+def linear_of(given: Given, layout: str | None = None) -> Linearization:
+    """A layout on the array of an exercise; without one, that of the exercise."""
+    return Layout(given["layout"] if layout is None else layout).on(*array_of(given))
+
+
+@dataclass(frozen=True)
+class LayoutAnswer(Kind):
+    """A layout of the array that `array` says: a pane, an `isoviz.Layout`, or its text."""
+
+    array: Callable[[Given], tuple[IndexSpace, FieldSpace]] = array_of
+
+    def read(self, answer: object, given: Given) -> Linearization:
+        """The layout on the array of the exercise. Of a pane, what is on screen once its last gesture is taken in."""
+        space, fields = self.array(given)
+        pane = _pane(answer)
+        if pane is not None:
+            linear = pane.linearization if pane.answer() is not None else None
+            if not isinstance(linear, Linearization) or linear.space != space or linear.fields != fields:
+                raise NotAnAnswer("the array of the pane was changed; expected the one of the exercise")
+            return linear
+        if isinstance(answer, Linearization):
+            answer = answer.layout
+        if not isinstance(answer, str | Layout):
+            raise NotAnAnswer(f"expected the pane, a layout such as '<F, x>', or an isoviz.Layout, got {show(answer)}")
+        if isinstance(answer, str) and len(answer) > LONGEST_TEXT:
+            raise NotAnAnswer("expected a layout; this text is too long for one")
+        return Layout(answer).on(space, fields)
+
+    def keep(self, read: Any) -> Any:
+        """The text of the layout."""
+        return str(read.layout)
+
+    def same(self, one: Any, other: Any) -> bool:
+        """Whether every element lies at the same byte."""
+        return bool(one.same_as(other))
+
+
+def _pane(answer: object) -> Any:
+    """The answer where it is a pane that has a layout. Panes are loaded by whoever made one, so that this loads none."""
+    import sys
+
+    views = sys.modules.get("isoviz.widgets.views.layout_views")
+    return answer if views is not None and isinstance(answer, views.LayoutEditor | views.LinearizationView) else None

@@ -1,0 +1,176 @@
+"""What a notebook of the course calls."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from isoviz import checks
+from isoviz.course.checking import checked
+from isoviz.course.classroom import FILE, LearnersFolder, new_folder, opened_folder
+from isoviz.course.exercise import Exercise
+from isoviz.course.progress import digest
+from isoviz.course.shown import Shown
+from isoviz.course.texts import shared
+from isoviz.errors import InputError, show
+
+NOTEBOOKS = (1,)
+"""The numbers of the notebooks that are there. The exercises of number 1 are in the package `isoviz.course.notebook_1`."""
+
+_opened: LearnersFolder | None = None
+
+
+@cache
+def exercises_of(notebook: int) -> dict[str, Exercise]:
+    """The exercises of a notebook by name, in their order."""
+    module = import_module(f"isoviz.course.notebook_{notebook}")
+    return {each.name: each for each in module.EXERCISES}
+
+
+def every_exercise() -> dict[str, Exercise]:
+    """All exercises by name."""
+    return {name: each for notebook in NOTEBOOKS for name, each in exercises_of(notebook).items()}
+
+
+def exercise(name: str) -> Exercise:
+    """The exercise of that name.
+
+    Raises:
+        InputError: there is none.
+    """
+    checks.expect("exercise", name, str, "the name of one, such as '1.1'")
+    number = name.partition(".")[0]
+    notebook = int(number) if number.isascii() and number.isdigit() and len(number) < 3 else 0
+    found = exercises_of(notebook) if notebook in NOTEBOOKS else {}
+    if name not in found:
+        expected = ", ".join(found) if found else ", ".join(f"{each}.1" for each in NOTEBOOKS)
+        raise InputError(f"exercise {show(name)}: expected one such as {expected}")
+    return found[name]
+
+
+def start(folder: str | Path = ".") -> Shown:
+    """Open the folder of a learner, and make it one where it is none; returns how far the learner has come.
+
+    Raises:
+        FileError: the folder cannot be read or written.
+    """
+    global _opened
+    checks.expect("course.start", folder, (str, Path), "a folder")
+    path = Path(folder)
+    _opened = opened_folder(path) if (path / FILE).exists() else new_folder(path)
+    return progress()
+
+
+def learners_folder() -> LearnersFolder:
+    """The folder that was opened last; without one, the working directory is opened."""
+    if _opened is None:
+        start()
+    assert _opened is not None
+    return _opened
+
+
+def given(name: str) -> dict[str, Any]:
+    """The numbers of an exercise, as drawn for this learner.
+
+    Raises:
+        InputError: there is no such exercise. FileError: see `start`.
+    """
+    return learners_folder().given(exercise(name))
+
+
+def statement(name: str) -> Shown:
+    """What an exercise gives, what it asks, and in which unit.
+
+    Raises:
+        InputError: there is no such exercise. FileError: see `start`.
+    """
+    task, numbers = exercise(name), given(name)
+    lines = [shared(part, text=task.text(part, given=numbers)) for part in ("given", "asked", "unit")]
+    draw = task.picture
+    return Shown(
+        "statement", name, task.text("title", given=numbers), *lines, picture=None if draw is None else lambda: draw(numbers)
+    )
+
+
+def check(name: str, answer: object = ...) -> Shown:
+    """Check an answer: a number or its text with a unit, a text, a value of isoviz, a function, or a pane.
+
+    A wrong answer gets a hint of its own. `...` and what cannot be read are not counted.
+
+    Raises:
+        InputError: there is no such exercise. FileError: the progress cannot be read or written.
+    """
+    return checked(learners_folder(), exercise(name), answer)
+
+
+def pane(name: str) -> Any:
+    """The pane in which an exercise is answered, with its button *Check*.
+
+    Raises:
+        InputError: there is no such exercise, or it is answered without a pane. MissingPartError: Jupyter's widgets are missing.
+        FileError: see `start`.
+    """
+    task = exercise(name)
+    if task.pane is None:
+        raise InputError(f"exercise {name}: it is answered without a pane; expected check({name!r}, …)")
+    folder = learners_folder()
+    return task.pane(folder.given(task), lambda answer: checked(folder, task, answer))
+
+
+def answered(name: str) -> bool:
+    """Whether there is an attempt at an exercise. What would give an answer away waits for it.
+
+    Raises:
+        InputError: there is no such exercise. FileError: see `start`.
+    """
+    numbers = digest(given(name))
+    return any(each.numbers == numbers for each in learners_folder().progress.attempts(name))
+
+
+def progress() -> Shown:
+    """How many exercises are right, by what is kept in the folder.
+
+    Raises:
+        FileError: the progress cannot be read.
+    """
+    attempts = learners_folder().progress.attempts()
+    known = every_exercise()
+    right = {each.exercise for each in attempts if each.right} & set(known)
+    tried = {each.exercise for each in attempts} & set(known)
+    return Shown("open", "course", shared("progress", right=len(right), all=len(known), tried=len(tried)))
+
+
+class _Terms:
+    def __init__(self, lines: dict[str, str]) -> None:
+        self.lines = lines
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{term}: {line}" for term, line in self.lines.items())
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<dt><strong>{html.escape(term)}</strong></dt><dd>{html.escape(line)}</dd>" for term, line in self.lines.items()
+        )
+        return f'<dl style="max-width:60em">{rows}</dl>'
+
+
+def terms(*names: str) -> Any:
+    """The lines of the glossary on these terms, as the explorer shows them.
+
+    Raises:
+        InputError: there is no such term.
+    """
+    from isoviz.widgets.glossary import GLOSSARY
+
+    return _Terms({name: GLOSSARY[name] for name in _known(names, GLOSSARY)})
+
+
+def _known(names: Iterable[str], glossary: Any) -> Iterable[str]:
+    for name in names:
+        if name not in glossary:
+            raise InputError(f"term {show(name)}: the glossary has none of that name")
+        yield name

@@ -1,0 +1,126 @@
+"""Every exercise: right answers are taken, each wrong model is named, absurd ones are not counted, independent judges agree."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import pytest
+from course_cases import FULL, judges, solutions
+
+from isoviz.course.checking import judged, judged_again
+from isoviz.course.classroom import drawn, learner_seed
+from isoviz.course.exercise import NotAnAnswer
+from isoviz.course.lessons import NOTEBOOKS, every_exercise
+from isoviz.course.progress import digest
+from isoviz.course.texts import Texts
+
+SEEDS = 50 if FULL else 3
+RANDOM = 200 if FULL else 6
+EXERCISES = every_exercise()
+SOLUTIONS = {name: each for notebook in NOTEBOOKS for name, each in solutions(notebook).items()}
+JUDGES = {
+    name: (each, judges(notebook).ANSWERS[name]) for notebook in NOTEBOOKS for name, each in judges(notebook).JUDGES.items()
+}
+
+
+class EqualToEverything:
+    """An answer that says of everything that it is the same."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = object.__hash__
+
+
+class Raising:
+    """An answer that raises whatever is asked of it."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+
+ABSURD = (
+    None,
+    True,
+    math.nan,
+    10**400,
+    "no such thing",
+    [[]],
+    object(),
+    EqualToEverything(),
+    Raising(),
+    dict,
+    lambda *_: 3,
+    "x" * 10_000,
+)
+
+
+def seeds(name: str) -> list[str]:
+    return [learner_seed("a class", f"{name} {number}") for number in range(SEEDS)]
+
+
+@pytest.fixture(params=sorted(EXERCISES))
+def exercise(request: pytest.FixtureRequest) -> Any:
+    """Each exercise."""
+    return EXERCISES[request.param]
+
+
+def test_right_answers_are_taken(exercise: Any) -> None:
+    for seed in seeds(exercise.name):
+        given = drawn(exercise, seed)
+        answers = SOLUTIONS[exercise.name](given)
+        assert len(answers) >= 3
+        for answer in answers:
+            found = judged(exercise, answer, given)
+            assert found.verdict.right, (given, answer, found.verdict.says)
+            again = judged_again(exercise, exercise.kind.keep(found.read), given)
+            assert again.verdict.right, (given, answer, again.verdict.says)
+
+
+def test_each_wrong_model_is_refused_and_named(exercise: Any) -> None:
+    texts, spoken = Texts.of(exercise.notebook), set()
+    for seed in seeds(exercise.name):
+        given = drawn(exercise, seed)
+        assert exercise.tells_apart(given)
+        for model in exercise.models:
+            like, answer = model.like(given), model.answer(given)
+            if answer is None:
+                assert not like
+                continue
+            found = judged_again(exercise, exercise.kind.keep(answer), given)
+            assert not found.verdict.right, (given, model.name, found.verdict.says)
+            assert found.model == (like or model.name), (given, model.name, found.verdict.says)
+            if not like:
+                spoken.add(model.name)
+            words = {**given, **exercise.words(given), **found.verdict.words}
+            assert all(texts.hints(exercise.name, found.model, **words))
+            assert exercise.text("solution", given=given)
+    assert spoken == {model.name for model in exercise.models}
+
+
+def test_learners_have_different_numbers(exercise: Any) -> None:
+    numbers = {digest(drawn(exercise, seed)) for seed in seeds(exercise.name)}
+    assert len(numbers) >= 0.9 * SEEDS
+
+
+def test_absurd_answers_are_not_counted(exercise: Any) -> None:
+    given = drawn(exercise, seeds(exercise.name)[0])
+    for answer in ABSURD:
+        with pytest.raises(NotAnAnswer) as told:
+            judged(exercise, answer, given)
+        assert len(str(told.value)) > 10
+
+
+def test_an_independent_judge_agrees(exercise: Any) -> None:
+    judge, answers = JUDGES[exercise.name]
+    source = random.Random(7)
+    said = set()
+    for number in range(RANDOM):
+        given = drawn(exercise, learner_seed("judges", f"{exercise.name} {number % 20}"))
+        answer = answers(given, source)
+        found = judged(exercise, answer, given)
+        assert found.verdict.right == judge(given, answer), (given, answer, found.verdict.says)
+        said.add(found.verdict.right)
+    assert not FULL or said == {True, False}
