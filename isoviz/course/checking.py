@@ -8,10 +8,10 @@ from typing import Any
 
 from isoviz.course.classroom import LearnersFolder
 from isoviz.course.exercise import Exercise, Given, NotAnAnswer, Verdict
-from isoviz.course.progress import Attempt, digest
+from isoviz.course.progress import Attempt, Progress, digest
 from isoviz.course.shown import Shown
 from isoviz.course.texts import Texts, shared
-from isoviz.errors import IsovizError
+from isoviz.errors import FileError, IsovizError
 
 HINTS = 3
 _log = logging.getLogger(__name__)
@@ -70,11 +70,7 @@ def _verdict(exercise: Exercise, read: Any, given: Given) -> Judged:
 
 
 def checked(folder: LearnersFolder, exercise: Exercise, answer: object) -> Shown:
-    """The answer to an exercise checked, kept and told.
-
-    Raises:
-        FileError: the progress cannot be read or written.
-    """
+    """The answer to an exercise checked, kept and told. Where it cannot be kept, that is told beside the verdict."""
     name = exercise.name
     if answer is ...:
         return Shown("open", name, shared("open"))
@@ -86,22 +82,29 @@ def checked(folder: LearnersFolder, exercise: Exercise, answer: object) -> Shown
     except Exception as error:  # noqa: BLE001  a learner never sees a traceback of ours
         _log.exception("exercise %s could not be judged", name)
         return Shown("unread", name, shared("defect", problem=f"{type(error).__name__}: {error}"))
-    kept, numbers = exercise.kind.keep(found.read), digest(given)
-    progress = folder.progress
-    before = [each for each in progress.attempts(name) if each.numbers == numbers]
-    if not any(each.answer == kept for each in before):  # running a cell again is no attempt
-        attempt = Attempt(name, kept, found.verdict.right, found.model, numbers)
-        progress.add(attempt)
-        before.append(attempt)
+    attempt = Attempt(name, exercise.kind.keep(found.read), found.verdict.right, found.model, digest(given))
+    attempts, lost = _with_earlier(attempt, folder.progress)
     if found.verdict.right:
-        return _praise(exercise, given, found, before, kept)
-    return _hinted(exercise, given, found, before, folder.solutions)
+        return _praise(exercise, given, found, attempts[0].answer == attempt.answer, lost)
+    return _hinted(exercise, given, found, attempts, folder.solutions, lost)
 
 
-def _praise(exercise: Exercise, given: Given, found: Judged, attempts: list[Attempt], kept: Any) -> Shown:
-    first = attempts[0].answer == kept
-    parts = [shared("right first" if first else "right"), found.verdict.says, _reason(exercise, given), found.verdict.cost]
-    return Shown("right", exercise.name, " ".join(filter(None, parts)), picture=found.verdict.picture)
+def _with_earlier(attempt: Attempt, progress: Progress) -> tuple[list[Attempt], str]:
+    """The attempts at these numbers with this one, which is kept; and what is told where it cannot be."""
+    earlier: list[Attempt] = []
+    try:
+        earlier = [each for each in progress.attempts(attempt.exercise) if each.numbers == attempt.numbers]
+        if any(each.answer == attempt.answer for each in earlier):  # running a cell again is no attempt
+            return earlier, ""
+        progress.add(attempt)
+    except FileError as error:
+        return [*earlier, attempt], shared("lost", problem=_sentence(str(error)))
+    return [*earlier, attempt], ""
+
+
+def _praise(exercise: Exercise, given: Given, found: Judged, is_first: bool, lost: str) -> Shown:
+    parts = [shared("right first" if is_first else "right"), found.verdict.says, _reason(exercise, given), found.verdict.cost]
+    return Shown("right", exercise.name, " ".join(filter(None, parts)), lost, picture=found.verdict.picture)
 
 
 def _reason(exercise: Exercise, given: Given) -> str:
@@ -109,7 +112,7 @@ def _reason(exercise: Exercise, given: Given) -> str:
     return exercise.text("reason", given=given) if Texts.of(exercise.notebook).find(exercise.name, "reason") else ""
 
 
-def _hinted(exercise: Exercise, given: Given, found: Judged, attempts: list[Attempt], solutions: bool) -> Shown:
+def _hinted(exercise: Exercise, given: Given, found: Judged, attempts: list[Attempt], solutions: bool, lost: str) -> Shown:
     wrong = [each for each in attempts if not each.right]
     texts, name = Texts.of(exercise.notebook), exercise.name
     hint, step = "", 0
@@ -126,6 +129,7 @@ def _hinted(exercise: Exercise, given: Given, found: Judged, attempts: list[Atte
         " ".join(filter(None, (shared("wrong"), found.verdict.says))),
         hint,
         solution and shared("solution", text=solution),
+        lost,
         picture=found.verdict.picture if is_shown else None,
         model=found.model,
     )

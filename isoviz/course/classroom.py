@@ -17,9 +17,11 @@ from typing import Any
 from isoviz.course.exercise import Exercise
 from isoviz.course.progress import VERSION, Progress
 from isoviz.errors import FileError, InternalError, show
-from isoviz.regular_files import reason, write_text
+from isoviz.regular_files import read_some, reason, write_text
 
 FILE = "course.json"
+LARGEST_FILE = 1 << 16
+"""The most bytes of that file that are read."""
 MOST_DRAWS = 5000
 """Draws of numbers before an exercise is given up as one that tells no models apart."""
 
@@ -58,6 +60,11 @@ def learner_seed(class_seed: str, learner: str) -> str:
     return hashlib.sha256(f"{class_seed}\0{learner}".encode()).hexdigest()[:20]
 
 
+def anybodys_seed() -> str:
+    """The seed of one who learns alone."""
+    return secrets.token_hex(10)
+
+
 def new_folder(folder: str | Path, learner: str = "", class_seed: str = "", solutions: bool = True) -> LearnersFolder:
     """Make the file that says whose numbers are drawn in a folder. Without a seed of a class the numbers are anybody's.
 
@@ -65,7 +72,7 @@ def new_folder(folder: str | Path, learner: str = "", class_seed: str = "", solu
         FileError: the folder has one already, or it cannot be written.
     """
     path = Path(folder)
-    seed = learner_seed(class_seed, learner) if class_seed else secrets.token_hex(10)
+    seed = learner_seed(class_seed, learner) if class_seed else anybodys_seed()
     kept = {"v": VERSION, "learner": learner, "seed": seed, "solutions": solutions}
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -86,10 +93,11 @@ def opened_folder(folder: str | Path) -> LearnersFolder:
     path = Path(folder)
     file = path / FILE
     try:
-        kept = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        why = reason(error) if isinstance(error, OSError) else "it is no JSON"
-        raise FileError(f"{file} cannot be read: {why}; expected what `isoviz course new` or `course.start()` wrote") from error
+        kept = json.loads(read_some(file, LARGEST_FILE))
+    except FileError as error:
+        raise FileError(f"{error}; expected the file that `isoviz course new` or `course.start()` wrote") from error
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"{file} is no JSON; expected what `isoviz course new` or `course.start()` wrote") from error
     seed, learner = (kept.get(key) if isinstance(kept, dict) else None for key in ("seed", "learner"))
     if not isinstance(seed, str) or not isinstance(learner, str):
         raise FileError(f"{file}: expected an object with a seed and a learner, got {show(kept)}")

@@ -14,11 +14,13 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import IO, Any
 
 from isoviz.course.exercise import Given, Kind, NotAnAnswer, Verdict
+from isoviz.course.sandbox import LONGEST_LINE
 from isoviz.course.texts import Texts, shared
 from isoviz.errors import show
 
@@ -96,6 +98,7 @@ class Sandbox:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._lines: queue.Queue[bytes] = queue.Queue()
+        self._number = 0
 
     def __enter__(self) -> Sandbox:
         return self
@@ -109,38 +112,61 @@ class Sandbox:
         The cases after one that did not end have the same problem as it.
         """
         written = {"source": source.text, "name": source.name, "file": source.file, "line": source.line}
-        asked = {**written, "cases": cases, "seconds": seconds}
-        stdin = self._started().stdin
-        assert stdin is not None
-        stdin.write(json.dumps(asked).encode() + b"\n")
-        stdin.flush()
+        self._number += 1
+        self._ask({**written, "cases": cases, "seconds": seconds, "number": self._number})
         found = list(self._answers(seconds))
-        return (found + [found[-1]] * len(cases))[: len(cases)]
+        # Fewer answers than cases: the function has ended its process with a status that says that all is well.
+        missing = found[-1] if found and found[-1].problem else Returned(problem="ended")
+        return (found + [missing] * len(cases))[: len(cases)]
+
+    def _ask(self, asked: dict[str, Any]) -> None:
+        line = json.dumps(asked).encode() + b"\n"
+        for is_last in (False, True):
+            stdin = self._started().stdin
+            assert stdin is not None
+            try:
+                stdin.write(line)
+                stdin.flush()
+                return
+            except OSError:  # the function before may have ended this process as well
+                self._end()
+                if is_last:
+                    raise
 
     def _answers(self, seconds: float) -> Iterator[Returned]:
-        self._line(BEGINNING)
+        said = self._said(BEGINNING)
         end = time.monotonic() + seconds
-        while True:
-            said = self._line(end - time.monotonic())
-            if said is None:
-                return
+        while said is not None:
+            if "begun" not in said:
+                yield self._returned(said, seconds)
             if "endless" in said or "ended" in said:
-                yield Returned(problem="endless" if "endless" in said else "ended", words={"seconds": f"{seconds:g}"})
                 self._end()
                 return
-            if "raised" in said:
-                where = "" if said["line"] is None else f" in its line {said['line']}"
-                yield Returned(problem="raised", words={"error": said["raised"], "text": said["text"], "where": where})
-            else:
-                yield Returned(said["returned"])
+            said = self._said(end - time.monotonic())
 
-    def _line(self, timeout: float) -> Any:
-        """The next thing that the process says, or that it does not."""
-        try:
-            line = self._lines.get(timeout=max(timeout, 0.0))
-        except queue.Empty:
-            return {"endless": True}
-        return json.loads(line) if line else {"ended": True}
+    @staticmethod
+    def _returned(said: dict[str, Any], seconds: float) -> Returned:
+        if "raised" in said:
+            where = "" if said.get("line") is None else f" in its line {said['line']}"
+            return Returned(problem="raised", words={"error": said["raised"], "text": said.get("text", ""), "where": where})
+        if "returned" in said:
+            return Returned(said["returned"])
+        return Returned(problem="endless" if "endless" in said else "ended", words={"seconds": f"{seconds:g}"})
+
+    def _said(self, timeout: float) -> dict[str, Any] | None:
+        """The next thing that the process says of this request, or that it says nothing. None: it has done all cases."""
+        end = time.monotonic() + timeout
+        while True:
+            try:
+                line = self._lines.get(timeout=max(end - time.monotonic(), 0.0))
+            except queue.Empty:
+                return {"endless": True}
+            try:
+                number, said = json.loads(line)
+            except (ValueError, TypeError, RecursionError):  # it is gone, or the function has written there itself
+                return {"ended": True}
+            if number == self._number:
+                return said if said is None or isinstance(said, dict) else {"ended": True}
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None:
@@ -160,17 +186,37 @@ class Sandbox:
                     os.killpg(process.pid, signal.SIGKILL)
                 else:
                     process.kill()
-            for stream in (process.stdin, process.stdout):
-                if stream is not None:
-                    with suppress(OSError):
-                        stream.close()
+            if process.stdin is not None:
+                with suppress(OSError):
+                    process.stdin.close()
             process.wait()
 
 
 def _read(lines: IO[bytes], into: queue.Queue[bytes]) -> None:
-    for line in lines:
-        into.put(line)
+    """Read until all are gone who can write there: a process that a function left behind may be among them."""
+    with lines:
+        while line := lines.readline(LONGEST_LINE):
+            into.put(line)
     into.put(b"")
+
+
+_FOR_ALL: ContextVar[Sandbox | None] = ContextVar("_FOR_ALL", default=None)
+
+
+@contextmanager
+def one_sandbox() -> Iterator[None]:
+    """In this block all functions run in one sandbox: to start it takes longer than most functions."""
+    with Sandbox() as sandbox:
+        token = _FOR_ALL.set(sandbox)
+        try:
+            yield
+        finally:
+            _FOR_ALL.reset(token)
+
+
+def _sandbox() -> AbstractContextManager[Sandbox]:
+    shared_one = _FOR_ALL.get()
+    return Sandbox() if shared_one is None else nullcontext(shared_one)
 
 
 def calling(function: Callable[..., Any], name: str) -> Source:
@@ -204,7 +250,7 @@ class Cases:
     def judge(self, source: Source, given: Given) -> Verdict:
         """The verdict on a function."""
         texts, cases = Texts.of(int(self.exercise.partition(".")[0])), self.arguments(given)
-        with Sandbox() as sandbox:
+        with _sandbox() as sandbox:
             returned = sandbox.run(source, cases, self.seconds)
         values = []
         for case, each in zip(cases, returned, strict=True):

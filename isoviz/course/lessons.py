@@ -11,12 +11,12 @@ from typing import Any
 
 from isoviz import checks
 from isoviz.course.checking import checked
-from isoviz.course.classroom import FILE, LearnersFolder, new_folder, opened_folder
+from isoviz.course.classroom import FILE, LearnersFolder, anybodys_seed, new_folder, opened_folder
 from isoviz.course.exercise import Exercise
 from isoviz.course.progress import digest
 from isoviz.course.shown import Shown
 from isoviz.course.texts import shared
-from isoviz.errors import InputError, show
+from isoviz.errors import FileError, InputError, show
 
 NOTEBOOKS = (1,)
 """The numbers of the notebooks that are there. The exercises of number 1 are in the package `isoviz.course.notebook_1`."""
@@ -27,7 +27,7 @@ _opened: LearnersFolder | None = None
 @cache
 def exercises_of(notebook: int) -> dict[str, Exercise]:
     """The exercises of a notebook by name, in their order."""
-    module = import_module(f"isoviz.course.notebook_{notebook}")
+    module = import_module(f".notebook_{notebook}", __package__)
     return {each.name: each for each in module.EXERCISES}
 
 
@@ -55,13 +55,22 @@ def exercise(name: str) -> Exercise:
 def start(folder: str | Path = ".") -> Shown:
     """Open the folder of a learner, and make it one where it is none; returns how far the learner has come.
 
+    Where the folder cannot be written, exercises work as well, and what is returned says that nothing is kept.
+
     Raises:
-        FileError: the folder cannot be read or written.
+        FileError: what the folder holds of the course cannot be read.
     """
     global _opened
     checks.expect("course.start", folder, (str, Path), "a folder")
     path = Path(folder)
-    _opened = opened_folder(path) if (path / FILE).exists() else new_folder(path)
+    if (path / FILE).exists():
+        _opened = opened_folder(path)
+        return progress()
+    try:
+        _opened = new_folder(path)
+    except (FileError, OSError) as error:
+        _opened = LearnersFolder(path, anybodys_seed())
+        return Shown("unread", "course", shared("no folder", problem=f"{str(error).rstrip('.')}."))
     return progress()
 
 
@@ -102,7 +111,7 @@ def check(name: str, answer: object = ...) -> Shown:
     A wrong answer gets a hint of its own. `...` and what cannot be read are not counted.
 
     Raises:
-        InputError: there is no such exercise. FileError: the progress cannot be read or written.
+        InputError: there is no such exercise. FileError: see `start`.
     """
     return checked(learners_folder(), exercise(name), answer)
 

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from isoviz.errors import FileError
-from isoviz.regular_files import reason
+from isoviz.regular_files import open_for_reading, reason
 
 VERSION = 1
 """The version of the course: of its numbers and of what an answer means."""
 FILE = "progress.jsonl"
-LONGEST = 1 << 20
-"""The most bytes of one line: a longer one is passed over."""
+LONGEST = 1 << 21
+"""The most bytes of one line: a longer one is passed over, and none is written."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,10 @@ class Progress:
             "numbers": attempt.numbers,
         }
         data = (json.dumps(line, allow_nan=False) + "\n").encode()
+        if len(data) > LONGEST:
+            raise FileError(
+                f"{self.path}: the answer could not be kept: it has {len(data):,} bytes, expected {LONGEST:,} at most"
+            )
         try:
             with self.path.open("ab+", buffering=0) as file, _locked(file.fileno()):
                 size = file.seek(0, 2)
@@ -87,14 +92,18 @@ class Progress:
         return [each for each in self._lines() if exercise is None or each.exercise == exercise]
 
     def _lines(self) -> Iterator[Attempt]:
+        if not os.path.lexists(self.path):
+            return
+        descriptor, _ = open_for_reading(self.path)
         try:
-            with self.path.open("rb") as file:
+            with os.fdopen(descriptor, "rb") as file:
+                begins = True
                 while line := file.readline(LONGEST):
-                    attempt = _attempt(line)
+                    is_whole = line.endswith(b"\n") or len(line) < LONGEST
+                    attempt = _attempt(line) if begins and is_whole else None
+                    begins = is_whole
                     if attempt is not None:
                         yield attempt
-        except FileNotFoundError:
-            return
         except OSError as error:
             raise FileError(f"{self.path}: the progress cannot be read: {reason(error)}") from error
 
@@ -108,7 +117,7 @@ def _attempt(line: bytes) -> Attempt | None:
     if not isinstance(found, dict):
         return None
     version, exercise, at = found.get("v"), found.get("exercise"), found.get("at", 0)
-    if not isinstance(version, int) or not isinstance(exercise, str) or "answer" not in found:
+    if version != VERSION or not isinstance(exercise, str) or "answer" not in found:
         return None
     return Attempt(
         exercise,
@@ -116,7 +125,7 @@ def _attempt(line: bytes) -> Attempt | None:
         found.get("right") is True,
         str(found.get("model", "")),
         str(found.get("numbers", "")),
-        version,
+        VERSION,
         at if isinstance(at, int | float) else 0.0,
     )
 
@@ -129,8 +138,6 @@ def _locked(file: int) -> Iterator[None]:
     except ImportError:  # Windows
         yield
         return
-    fcntl.flock(file, fcntl.LOCK_EX)
-    try:
-        yield
-    finally:
-        fcntl.flock(file, fcntl.LOCK_UN)
+    with suppress(OSError):  # some shared file systems have no locks; one line is one write there, too
+        fcntl.flock(file, fcntl.LOCK_EX)
+    yield  # closing the file gives the lock back

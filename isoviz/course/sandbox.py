@@ -1,7 +1,8 @@
 """The process in which a learner's function runs: `python -P -m isoviz.course.sandbox`. It has limits, and nothing of the kernel.
 
-It reads one JSON object from each line of its input: the source of a function, and the data of its cases. It answers with one
-line for each case, and with `null` after the last. Each function has a process of its own where the system can fork.
+It reads one JSON object from each line of its input: the source of a function, the data of its cases, and the number of the
+request. It answers with that number and what each case returned, one line each, and with `null` after the last. Each function has
+a process of its own where the system can fork. What a function leaves running there speaks with an old number: nobody listens.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ from typing import Any, BinaryIO
 
 MEMORY = 4 << 30
 """The most address space that a function may take, in bytes."""
+BEYOND = 2
+"""Seconds after its time after which a function is ended from inside. Whoever asks for it ends it before."""
+LONGEST_LINE = 1 << 22
+"""The most bytes of one answer."""
 
 
 def main() -> None:
@@ -25,20 +30,22 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a function prints is no answer
     for line in sys.stdin.buffer:
         asked = json.loads(line)
-        _say(answers, {"begun": True})
+        number = asked["number"]
+        _say(answers, number, {"begun": True})
         if not hasattr(os, "fork"):
             serve(asked, answers)
-            _say(answers, None)
+            _say(answers, number, None)
             continue
         child = os.fork()
         if child == 0:
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # the requests after this one are not for it
             _limit(asked["seconds"])
             serve(asked, answers)
             os._exit(0)
         _, status = os.waitpid(child, 0)
         if status != 0:
-            _say(answers, {"ended": True})
-        _say(answers, None)
+            _say(answers, number, {"ended": True})
+        _say(answers, number, None)
 
 
 def serve(asked: dict[str, Any], answers: BinaryIO) -> None:
@@ -46,7 +53,7 @@ def serve(asked: dict[str, Any], answers: BinaryIO) -> None:
     try:
         function = compiled(asked["source"], asked["name"], asked["file"], asked["line"])
     except BaseException as error:  # noqa: BLE001  sys.exit as well
-        _say(answers, _raised(error, asked["file"]))
+        _say(answers, asked["number"], _raised(error, asked["file"]))
         return
     for case in asked["cases"]:
         try:
@@ -55,7 +62,7 @@ def serve(asked: dict[str, Any], answers: BinaryIO) -> None:
             said = {"returned": plain(returned)}
         except BaseException as error:  # noqa: BLE001  sys.exit as well
             said = _raised(error, asked["file"])
-        _say(answers, said)
+        _say(answers, asked["number"], said)
 
 
 def compiled(source: str, name: str, file: str, line: int) -> Callable[..., Any]:
@@ -98,14 +105,19 @@ def _raised(error: BaseException, file: str) -> dict[str, Any]:
 def _limit(seconds: float) -> None:
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
+        import signal
 
+        signal.alarm(int(seconds) + BEYOND)  # also where whoever asked is gone
         resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _say(answers: BinaryIO, value: Any) -> None:
-    answers.write(json.dumps(value).encode() + b"\n")
+def _say(answers: BinaryIO, number: int, said: Any) -> None:
+    line = json.dumps([number, said]).encode() + b"\n"
+    if len(line) > LONGEST_LINE:
+        line = json.dumps([number, {"returned": {"type": "a huge value"}}]).encode() + b"\n"
+    answers.write(line)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,164 @@
+"""Progress: whatever happens to the file, no whole line is lost, and nothing that is no line of it counts."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from course_cases import FULL
+
+from isoviz.course import lessons
+from isoviz.course.progress import FILE, LONGEST, VERSION, Attempt, Progress
+from isoviz.errors import FileError
+
+LINES = 400 if FULL else 60
+
+
+def attempt(answer: object, right: bool = False) -> Attempt:
+    return Attempt("1.1", answer, right, "a-model", "abc")
+
+
+def test_attempts_come_back_as_they_were_and_in_their_order(tmp_path: Path) -> None:
+    progress = Progress(tmp_path)
+    assert progress.attempts() == []
+    answers = [3, 2.5, "⟨F, x⟩\n", [1, "a"], {"name": "f", "source": "def f(): ..."}, None, "\ud800"]
+    for answer in answers:
+        progress.add(attempt(answer))
+    progress.add(Attempt("2.1", 7, True))
+    assert [each.answer for each in progress.attempts("1.1")] == answers
+    assert [(each.model, each.numbers, each.version) for each in progress.attempts("1.1")] == [("a-model", "abc", VERSION)] * 7
+    assert len(progress.attempts()) == 8
+
+
+def test_a_torn_line_takes_no_other_with_it(tmp_path: Path) -> None:
+    progress = Progress(tmp_path)
+    progress.add(attempt(1))
+    whole = progress.path.read_bytes()
+    for length in range(1, len(whole) - 1):
+        progress.path.write_bytes(whole + whole[:length])
+        assert [each.answer for each in progress.attempts()] == [1]
+        progress.add(attempt(2))
+        assert [each.answer for each in progress.attempts()] == [1, 2]
+    progress.path.write_bytes(whole[:-1])  # only the end of the line is missing
+    progress.add(attempt(2))
+    assert [each.answer for each in progress.attempts()] == [1, 2]
+
+
+def test_what_is_no_line_of_this_version_is_passed_over_and_stays(tmp_path: Path) -> None:
+    progress = Progress(tmp_path)
+    other = json.dumps({"v": VERSION + 1, "exercise": "1.1", "answer": 9, "right": True})
+    strange = [
+        b"",
+        b"null",
+        b"[1]",
+        b"{",
+        b"\xff\xfe",
+        b"[" * 50_000,
+        b'{"v": 1}',
+        b'{"v": 1, "exercise": 3, "answer": 1}',
+        other.encode(),
+    ]
+    progress.path.write_bytes(b"\n".join(strange) + b"\n")
+    before = progress.path.read_bytes()
+    progress.add(attempt(5))
+    assert [each.answer for each in progress.attempts()] == [5]
+    assert progress.path.read_bytes().startswith(before)
+
+
+def test_a_line_that_is_too_long_is_passed_over_whole(tmp_path: Path) -> None:
+    progress = Progress(tmp_path)
+    line = json.dumps({"v": VERSION, "exercise": "1.1", "answer": 9, "right": True}).encode() + b"\n"
+    progress.path.write_bytes(b" " * LONGEST + line)  # its second part alone would be a line
+    assert progress.attempts() == []
+    with pytest.raises(FileError, match="at most"):
+        progress.add(attempt("x" * LONGEST))
+    progress.add(attempt(4))
+    assert [each.answer for each in progress.attempts()] == [4]
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from isoviz.course.progress import Attempt, Progress
+progress = Progress(Path(sys.argv[1]))
+for number in range(int(sys.argv[3])):
+    progress.add(Attempt("1.1", [sys.argv[2], number, "x" * 20_000], False))
+    print(number, flush=True)
+"""
+
+
+def writer(folder: Path, name: str, count: int) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-P", "-c", WRITER, str(folder), name, str(count)], stdout=subprocess.PIPE)
+
+
+def test_two_writers_at_once_lose_nothing(tmp_path: Path) -> None:
+    writers = [writer(tmp_path, name, LINES) for name in "ab"]
+    assert [each.communicate()[0].count(b"\n") for each in writers] == [LINES, LINES]
+    kept = [each.answer for each in Progress(tmp_path).attempts()]
+    for name in "ab":
+        assert [number for who, number, _ in kept if who == name] == list(range(LINES))
+
+
+def test_a_killed_writer_leaves_what_it_wrote(tmp_path: Path) -> None:
+    progress, said = Progress(tmp_path), 0
+    with writer(tmp_path, "a", 100_000) as killed:
+        assert killed.stdout is not None
+        for line in killed.stdout:
+            said = int(line)
+            if said == 20:
+                break
+        killed.send_signal(signal.SIGKILL)
+    progress.add(attempt("afterwards"))
+    *numbers, last = [each.answer for each in progress.attempts()]
+    assert [number for _, number, _ in numbers] == list(range(len(numbers))) and len(numbers) > said
+    assert last == "afterwards"
+
+
+def test_the_same_answer_again_is_no_attempt(folder: Path) -> None:
+    lessons.check("1.1", 0)
+    lessons.check("1.1", "0 B")
+    assert len(Progress(folder).attempts()) == 1
+    lessons.check("1.1", 1)
+    lessons.check("1.1", 0)
+    assert len(Progress(folder).attempts()) == 2
+
+
+def test_what_cannot_be_read_is_no_attempt(folder: Path) -> None:
+    for answer in (..., None, "no such thing", lessons.check):
+        assert lessons.check("1.1", answer).kind in ("open", "unread")
+    assert not (folder / FILE).exists() and not lessons.answered("1.1")
+
+
+def test_a_kept_verdict_is_not_believed(folder: Path) -> None:
+    """A line that says "right" of a wrong answer changes nothing that is said of the answer."""
+    lessons.check("1.1", 0)
+    path = folder / FILE
+    path.write_text(path.read_text().replace('"right": false', '"right": true'))
+    assert lessons.check("1.1", 0).kind == "wrong"
+
+
+def test_an_answer_that_cannot_be_kept_is_checked_all_the_same(folder: Path) -> None:
+    (folder / FILE).mkdir()
+    shown = lessons.check("1.1", 0)
+    assert shown.kind == "wrong" and "not kept" in str(shown) and "Traceback" not in str(shown)
+
+
+def test_a_folder_that_cannot_be_written_is_told_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    try:
+        shown = lessons.start(tmp_path / "file")
+        assert shown.kind == "unread" and "keeps nothing" in str(shown)
+        assert lessons.check("1.1", 0).kind in ("right", "wrong")
+    finally:
+        lessons._opened = None
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"seed": 3, "learner": "a"}', '{"seed": "a"}'])
+def test_a_broken_folder_gets_a_sentence(tmp_path: Path, content: str) -> None:
+    (tmp_path / "course.json").write_text(content)
+    with pytest.raises(FileError, match=r"course\.json"):
+        lessons.start(tmp_path)

@@ -1,0 +1,164 @@
+"""Functions in a process of their own: whatever one does, there is an answer in time, and the next is not disturbed."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from isoviz.course.functions import Cases, Returned, Sandbox, Source, one_sandbox
+
+CASES = [[1], [2], [3]]
+SHORT = 0.4
+WORDS = {"i": 0, "j": 0, "answer": 0}  # for what is said of a right answer to 1.1
+
+
+def source(body: str) -> Source:
+    lines = "\n".join(f"    {line}" for line in body.splitlines())
+    return Source(f"def f(data):\n{lines}\n", "f")
+
+
+def run(body: str, cases: Any = CASES, seconds: float = 5.0) -> list[Returned]:
+    with Sandbox() as sandbox:
+        return sandbox.run(source(body), cases, seconds)
+
+
+def problems(found: list[Returned]) -> list[str]:
+    return [each.problem for each in found]
+
+
+def test_values_come_back_in_the_order_of_the_cases() -> None:
+    assert [each.value for each in run("print(data)\nreturn data * 2")] == [2, 4, 6]
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ("while True: pass", "endless"),
+        ("import signal; signal.pause()", "endless"),
+        ("import sys; sys.exit(0)", "raised"),
+        ("raise KeyboardInterrupt", "raised"),
+        ("import os; os._exit(0)", "ended"),
+        ("import os; os._exit(3)", "ended"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "ended"),
+        ("return f(data)", "raised"),
+        ("return bytearray(1 << 40)", "raised"),
+        ("return input()", "raised"),
+        ("import os; os.write(3, b'no such thing' * 10)\nos.write(3, b'\\n')\nreturn 1", "ended"),
+        ("return data.no_such_thing", "raised"),
+        ("return undefined", "raised"),
+    ],
+)
+def test_what_goes_wrong_has_its_name_and_the_next_function_runs(body: str, problem: str) -> None:
+    with Sandbox() as sandbox:
+        assert problems(sandbox.run(source(body), CASES, SHORT)) == [problem] * 3
+        assert [each.value for each in sandbox.run(source("return data + 1"), CASES)] == [2, 3, 4]
+
+
+def test_a_process_that_ends_well_too_early_has_no_answer_for_the_rest() -> None:
+    found = run("import os\nif data == 2: os._exit(0)\nreturn data")
+    assert problems(found) == ["", "ended", "ended"] and found[0].value == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "class E(Exception):\n    def __str__(self): raise RuntimeError\nraise E",
+        "class E(BaseException):\n    def __str__(self): return 'x' * 10**6\nraise E",
+        "raise ExceptionGroup('some', [ValueError(1)])",
+        "raise Exception('\\ud800')",
+        "raise SyntaxError('no', ('file', 1, 1, None))",
+    ],
+)
+def test_strange_errors_are_told(error: str) -> None:
+    found = run(error)
+    assert problems(found) == ["raised"] * 3
+    assert len(str(found[0].words)) < 1000
+
+
+def test_the_line_of_the_error_is_the_learners_own() -> None:
+    with Sandbox() as sandbox:
+        found = sandbox.run(Source("def f(data):\n    a = 1\n    return a / 0\n", "f", "cell", 41), CASES)
+    assert "line 43" in str(found[0].words["where"])
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("return object()", "object"),
+        ("return f", "function"),
+        ("return {1: 2}", "dict"),
+        ("return float('nan')", "nan"),
+        ("return 10 ** 5000", "huge"),
+        ("return 'x' * 10**8", "long text"),
+        ("return [0] * 10**6", "list"),
+        ("return ['x' * 9_000] * 1_000", "huge value"),
+        ("a = []\na.append(a)\nreturn a", "list"),
+        ("class I(int): pass\nreturn I(3)", "I"),
+    ],
+)
+def test_what_is_no_plain_value_is_told_as_its_type(body: str, said: str) -> None:
+    found = run(body)
+    assert problems(found) == [""] * 3 and said in str(found[0].value)
+
+
+def test_spoiling_the_data_spoils_no_other_case() -> None:
+    found = run("seen = len(data)\ndata.clear()\nreturn seen", [[[1, 2]], [[1, 2]], [[1, 2]]])
+    assert [each.value for each in found] == [2, 2, 2]
+
+
+def test_what_a_function_changes_elsewhere_is_not_there_for_the_next() -> None:
+    with Sandbox() as sandbox:
+        sandbox.run(source("import math, builtins\nmath.pi = 3\nbuiltins.len = None\nreturn 0"), CASES)
+        found = sandbox.run(source("import math\nreturn [math.pi > 3, len([])]"), CASES)
+    assert found[0].value == [True, 0]
+
+
+def test_a_thread_left_behind_holds_nothing_up() -> None:
+    body = "import threading\nthreading.Thread(target=threading.Event().wait).start()\nreturn data"
+    assert [each.value for each in run(body)] == [1, 2, 3]
+
+
+def test_a_process_left_behind_neither_holds_up_nor_answers_for_another() -> None:
+    """The copy that `fork` makes answers as well, later and in a session of its own."""
+    body = "import os, threading\nif data == 3 and os.fork() == 0:\n    os.setsid()\n    threading.Event().wait(0.3)\n    return 99\nreturn data"
+    with Sandbox() as sandbox:
+        assert [each.value for each in sandbox.run(source(body), CASES)] == [1, 2, 3]
+        found = sandbox.run(source("import threading\nthreading.Event().wait(0.2)\nreturn -data"), CASES)
+    assert [each.value for each in found] == [-1, -2, -3]
+
+
+def test_a_function_without_end_in_memory_ends() -> None:
+    found = run("import sys\nsys.setrecursionlimit(10**9)\nreturn [f(data)]", seconds=SHORT)
+    assert set(problems(found)) <= {"raised", "ended", "endless"} and "" not in problems(found)
+
+
+def test_a_function_that_ends_the_process_of_all_ends_it_for_itself() -> None:
+    with Sandbox() as sandbox:
+        sandbox.run(source("import os, signal\nos.kill(os.getppid(), signal.SIGKILL)"), CASES, SHORT)
+        assert [each.value for each in sandbox.run(source("return data + 1"), CASES)] == [2, 3, 4]
+
+
+def test_functions_run_from_several_threads_at_once() -> None:
+    found: dict[int, list[Any]] = {}
+
+    def use(number: int) -> None:
+        found[number] = [each.value for each in run(f"return data + {number}")]
+
+    threads = [threading.Thread(target=use, args=(number,)) for number in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert found == {number: [number + 1, number + 2, number + 3] for number in range(4)}
+
+
+def test_one_sandbox_serves_all_functions_in_its_block() -> None:
+    servers = []
+    cases = Cases("1.1", lambda _: [[1]], lambda _: 0, lambda v: v, lambda one, _: not servers.append(one), {}, str)
+    right = Source("def f(data):\n    import os\n    return os.getppid()\n", "f")
+    with one_sandbox():
+        for _ in range(2):
+            cases.judge(right, WORDS)
+    assert len(servers) == 2 and len(set(servers)) == 1
