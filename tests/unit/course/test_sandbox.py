@@ -122,7 +122,8 @@ def test_a_thread_left_behind_holds_nothing_up() -> None:
 
 def test_a_process_left_behind_neither_holds_up_nor_answers_for_another() -> None:
     """The copy that `fork` makes answers as well, later and in a session of its own."""
-    body = "import os, threading\nif data == 3 and os.fork() == 0:\n    os.setsid()\n    threading.Event().wait(0.3)\n    return 99\nreturn data"
+    body = "import os, threading\n"
+    body += "if data == 3 and os.fork() == 0:\n    os.setsid()\n    threading.Event().wait(0.3)\n    return 99\nreturn data"
     with Sandbox() as sandbox:
         assert [each.value for each in sandbox.run(source(body), CASES)] == [1, 2, 3]
         found = sandbox.run(source("import threading\nthreading.Event().wait(0.2)\nreturn -data"), CASES)
