@@ -133,6 +133,7 @@ def types() -> str:
             found.of(member)
         found.of(union)
     found.of(PagePart)
+    found.of(contract.ShownVerdict)
     return "\n".join([FRAME, *found.written.values(), part_names(), text_settings(), BY_HAND])
 
 

@@ -160,6 +160,23 @@ class Faults(TypedDict):
     stale: list[str]
 
 
+VerdictKind = Literal["right", "wrong", "unread", "open"]
+"""What a check says of a value: it is right, it is not yet, it could not be judged, or there is nothing to judge yet."""
+
+
+class ShownVerdict(TypedDict):
+    """What the button *Check* of a pane alone has led to: the trait `checked`, null in panes without that button.
+
+    `busy` says whether a check is under way. `kind` and `text` are the last verdict; the text is "" before the first. `fresh`
+    says whether that is about what the state holds now.
+    """
+
+    busy: bool
+    kind: VerdictKind
+    text: str
+    fresh: bool
+
+
 class Concerns(TypedDict):
     """The state as the browser gets it, but for the parts of the panes: one trait of the widget for each key.
 

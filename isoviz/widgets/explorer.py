@@ -101,9 +101,7 @@ class Explorer(anywidget.AnyWidget, part_traits(PANES)):  # type: ignore[misc]  
         self._revision = 1
         self._publishing = threading.Lock()
         self._talking = threading.Lock()
-        super().__init__(
-            pane=pane, side=side, static_picture=uuid.uuid4().hex, **traits(snapshot(self.session.state, 1, self.session.name))
-        )
+        super().__init__(pane=pane, side=side, static_picture=uuid.uuid4().hex, **self._told_of(self.session.state))
         self._send_parts(parts_of_view(pane) - _sent if is_in_kernel() else frozenset())
         self._answers: Worker[tuple[Request, State]] = Worker(self._answer, self._broken, "isoviz-answers")
         self._publisher = Publisher(self._publish, "isoviz-publisher")
@@ -163,12 +161,16 @@ class Explorer(anywidget.AnyWidget, part_traits(PANES)):  # type: ignore[misc]  
 
     # ---- in the thread of the publisher
 
+    def _told_of(self, state: State) -> dict[str, Any]:
+        """The traits that tell the browser of a state."""
+        return traits(snapshot(state, self._revision, self.session.name))
+
     def _publish(self) -> None:
         with self._publishing:
             state = self.session.state
             self._revision += 1
             try:
-                values = traits(snapshot(state, self._revision, self.session.name))
+                values = self._told_of(state)
             except Exception as error:  # noqa: BLE001 - a defect: the last state with its text is better than silence
                 values = {"frame": {**self.frame, "revision": self._revision, "defect": describe(error)}}
             try:

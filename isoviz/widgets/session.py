@@ -20,7 +20,7 @@ from isoviz.widgets.chosen.selection import Selection
 from isoviz.widgets.chosen.session_file import load_settings, save_settings
 from isoviz.widgets.chosen.settings import Settings, transfer_text
 from isoviz.widgets.commands.command import Bare, Command, Repeat
-from isoviz.widgets.commands.read_command import Sender, read_command, sender_of
+from isoviz.widgets.commands.read_command import Request, Sender, read_request, sender_of
 from isoviz.widgets.commands.reducer import reduce
 from isoviz.widgets.consequences.chosen_machine import cancel_measuring
 from isoviz.widgets.consequences.derive import EVERYTHING, LAYOUTS, derive
@@ -111,12 +111,14 @@ class Session(traitlets.HasTraits):
 
     # ---- for callers, from any thread
 
-    def send(self, command: Mapping[str, Any]) -> None:
+    def send(self, command: Mapping[str, Any], then: Callable[[State, Request], None] | None = None) -> None:
         """Ask for something: `{"kind": "set", "field": "source-layout", "value": "<F, x>"}`, `{"kind": "run"}`, …
 
         The commands are those of `isoviz.widgets.commands.command.Command`. One that is refused is told of in `state.refused`.
+        `then` is called with the state after the command, in the thread of the session; it must be quick, and may refuse the
+        command by an InputError.
         """
-        self._put(Asked(command))
+        self._put(Asked(command, then))
 
     def demand(self, view: str) -> Callable[[], None]:
         """Compute what a view needs, from now on; returns what ends the demand. From any thread.
@@ -302,8 +304,8 @@ class Session(traitlets.HasTraits):
 
     def _after(self, state: State, message: Told) -> State:
         match message:
-            case Asked(content):
-                return self._commanded(state, content)
+            case Asked(content, then):
+                return self._commanded(state, content, then)
             case Chosen(settings, notice):
                 return replace(changed(state, settings), notice=notice)
             case Demanded(stages):
@@ -326,13 +328,17 @@ class Session(traitlets.HasTraits):
                 return replace(state, ranks=now)
         return state
 
-    def _commanded(self, state: State, content: object) -> State:
+    def _commanded(self, state: State, content: object, then: Callable[[State, Request], None] | None) -> State:
         client, number = sender = sender_of(content)
         if client is not None and number is not None:
             newest = max(number, state.acknowledged.get(client, 0))
             state = replace(state, acknowledged={**state.acknowledged, client: newest})
         try:
-            return self._done(state, read_command(content), sender)
+            request = read_request(content)
+            after = self._done(state, request.command, sender)
+            if then is not None:
+                then(after, request)
+            return after
         except InputError as error:
             kind = content.get("kind") if isinstance(content, Mapping) else None
             return replace(state, refused=Refused(str(kind), str(error), client, number))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import harness
 import pytest
+from axe import objections
 from playwright.sync_api import expect
 
-AXE = harness.ROOT / "widgets" / "node_modules" / "axe-core" / "axe.min.js"
 SMALL = """\
 import isoviz
 explorer = isoviz.explore(
@@ -17,11 +16,6 @@ explorer = isoviz.explore(
 )
 """
 SWITCH = 'import isoviz\nexplorer = isoviz.explore(example="vortex-transpose", restore=False)'
-_RUN = """root => axe.run(root, {runOnly: ["wcag2a", "wcag2aa", "wcag21aa"], resultTypes: ["violations"]}).then(found => {
-  if (found.passes.length < 5) throw new Error("axe has looked at next to nothing");
-  const told = ({html, failureSummary}) => `${html}\\n  ${failureSummary}`;
-  return found.violations.map(({id, help, nodes}) => ({id, help, nodes: nodes.map(told)}));
-})"""
 
 
 def _open_menu(notebook: harness.Notebook) -> None:
@@ -159,7 +153,7 @@ def test_axe_finds_nothing(desk: harness.Notebook, theme: str, state: str, full:
     desk.to_top()
     STATES[state](desk)
     desk.picture(f"axe-{state.replace(' ', '-')}-{theme.lower()}")
-    told = _objections(desk)
+    told = objections(desk)
     if desk.explorer.locator("[data-whole=true]").count():
         desk.page.keyboard.press("Escape")  # it covers the notebook
     assert not told, "\n".join(told)
@@ -178,25 +172,14 @@ def test_axe_finds_nothing_in_any_tab(desk: harness.Notebook, theme: str, code: 
     for tab in tabs.all():
         tab.click()
         desk.settled()
-        told += [f"{tab.inner_text()}: {each}" for each in _objections(desk)]
+        told += [f"{tab.inner_text()}: {each}" for each in objections(desk)]
     assert not told, "\n".join(told)
-
-
-def _objections(notebook: harness.Notebook) -> list[str]:
-    """What axe says of the explorer as it is."""
-    notebook.at_rest()  # what fades in has its colours then
-    if not notebook.page.evaluate("() => 'axe' in window"):
-        notebook.page.add_script_tag(path=AXE)
-    found: list[dict[str, Any]] = notebook.explorer.evaluate(_RUN)
-    return [f"{each['id']}: {each['help']}\n" + "\n".join(f"  {node}" for node in each["nodes"][:4]) for each in found]
 
 
 def test_axe_finds_nothing_in_panes_alone(desk: harness.Notebook) -> None:
     editor = 'isoviz.LayoutEditor("<x_in=2, F, y, x_out>", space={"x": 8, "y": 6})'
     desk.show(f"import isoviz\neditor = {editor}\neditor.show()\nisoviz.LinearizationView(editor)")
-    if not desk.page.evaluate("() => 'axe' in window"):
-        desk.page.add_script_tag(path=AXE)
     views = desk.page.get_by_test_id("explorer")
     assert views.count() == 2
-    found = [each["id"] for view in views.all() for each in view.evaluate(_RUN)]
-    assert found == []
+    told = [each for view in views.all() for each in objections(desk, view)]
+    assert not told, "\n".join(told)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 
 from isoviz.schema import Named, member
 from isoviz.widgets.chosen.layout_question import LayoutQuestion
-from isoviz.widgets.chosen.settings import ByHand, Part, controls
+from isoviz.widgets.chosen.settings import ByHand, Part, Row, controls
 from isoviz.widgets.commands.machine_edit import MachineEdit
 from isoviz.widgets.contract import Exported, ShownSelection
 from isoviz.widgets.trace_contract import TraceKind
@@ -294,6 +294,21 @@ class WriteNote:
 
 
 @dataclass(frozen=True)
+class AskVerdict:
+    """Judge what is on screen: the rows of the array, the layouts of both ends, and the plan by hand (null: a planner plans).
+
+    All of it goes with the command: what is judged is what the person saw, whatever else is on its way.
+    """
+
+    kind: Literal["check"]
+    dimensions: tuple[Row, ...]
+    fields: tuple[Row, ...]
+    source: str
+    destination: str
+    by_hand: ByHand | None
+
+
+@dataclass(frozen=True)
 class AskRuns:
     """Ask for the runs of the session and for the earlier ones of its transfer on this computer."""
 
@@ -304,6 +319,6 @@ Command = (
     SetText | SetRow | SetMachineOption | SetTransfer | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select | Watch
     | OpenSession | OpenMachine | AskExport | AskTrace | AskSteps | AddUrgent | ChoosePart | OneTransfer | EditMachine
     | PlanByHand | ConvertAt | AskLayouts | TakeLayout | AskWhatIf
-    | Repeat | WriteNote | AskRuns
+    | Repeat | WriteNote | AskRuns | AskVerdict
 )  # fmt: skip
 """What the browser may ask for. Each goes with the name of the view, `client`, and the number of the command, `number`."""

@@ -16,6 +16,7 @@ from isoviz.widgets.commands.command import (
     AskRuns,
     AskSteps,
     AskTrace,
+    AskVerdict,
     AskWhatIf,
     Bare,
     ChoosePart,
@@ -92,6 +93,8 @@ def reduce(state: State, command: Command, sender: Sender) -> State:
             return changed(state, with_urgent(state.settings, state.derived.plan))
         case AskExport() | AskTrace() | AskSteps() | AskRuns():  # the publisher answers (isoviz.widgets.commands.answers)
             return state
+        case AskVerdict():  # the pane that has the check judges (isoviz.widgets.views.checked_pane)
+            return replace(state, refused=None)
         case Bare(kind=kind) if kind in _OF_THE_STATE:
             return _OF_THE_STATE[kind](state)
     settings = edited(state.settings, command)

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from isoviz import checks
-from isoviz.errors import InputError, InternalError
+from isoviz.errors import InternalError
 from isoviz.widgets.state import is_of_other_transfer
 
 if TYPE_CHECKING:
     from isoviz.widgets.session import Session
-    from isoviz.widgets.state import State
+    from isoviz.widgets.state import Derived, State
 
 TIMEOUT = 60.0
 """Seconds for which a pane waits for its answer unless the caller says otherwise."""
@@ -32,9 +32,8 @@ def answered(session: Session, ready: Callable[[State], bool], timeout: float | 
     return state
 
 
-def no_answer(pane: str, state: State, *controls: str) -> InputError:
-    """The error that says why a pane has no value: the problem of one of these controls, else the first there is."""
-    problems = {control: each for control, each in state.derived.problems.items() if not is_of_other_transfer(control)}
+def why_no_value(derived: Derived, *controls: str) -> str:
+    """What keeps a pane from having a value, in words: the problem of one of these controls, else the first there is."""
+    problems = {control: each for control, each in derived.problems.items() if not is_of_other_transfer(control)}
     own = [problems[control] for control in controls if control in problems]
-    found = next((each.words for each in (*own, *problems.values())), "there is no value yet; expected one to be entered")
-    return InputError(f"{pane}: {found}")
+    return next((each.words for each in (*own, *problems.values())), "there is no value yet; expected one to be entered")

@@ -24,8 +24,10 @@ from isoviz.widgets.chosen.shown_array import is_array, shown_array
 from isoviz.widgets.consequences.transfer_stages import fields_of, linearization_of, space_of
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.session import Session
-from isoviz.widgets.state import Problem, State
-from isoviz.widgets.views.answering import TIMEOUT, answered, no_answer
+from isoviz.widgets.state import Derived, Problem, State
+from isoviz.widgets.views.answering import TIMEOUT, why_no_value
+from isoviz.widgets.views.checked_pane import Check, CheckedPane
+from isoviz.widgets.views.judging import Found
 
 if TYPE_CHECKING:
     Side = Literal["source", "destination"]
@@ -48,7 +50,7 @@ class _Checked(traitlets.Any):
     allow_none = False
 
 
-class _Alone(Explorer):
+class _Alone(CheckedPane):
     """A pane that shows the layout at one end of a session, its own or one that it shares (`session`, `side`).
 
     `value` follows what is chosen on screen, and can be set: to a `Layout`, to its text, or to a `Linearization`, which brings
@@ -72,6 +74,7 @@ class _Alone(Explorer):
         session: Session | Explorer | None,
         side: Side | None,
         pane: str,
+        check: Check | None = None,
     ) -> None:
         if isinstance(layout, Explorer):
             if session is not None:
@@ -96,7 +99,7 @@ class _Alone(Explorer):
         self._newest = 0
         self._told = threading.local()
         shared = session if isinstance(session, Session) else None
-        super().__init__(shared or _settings(layout, space, fields), pane=pane, side=end)
+        super().__init__(shared or _settings(layout, space, fields), pane=pane, side=end, check=check)
         self.array_values = values
         self._told.now = True
         self.value = None if self.linearization is None else self.linearization.layout
@@ -125,11 +128,17 @@ class _Alone(Explorer):
             InputError: the text on screen is no layout, or one that does not fit; the message says what is wrong and where.
             TimeoutError: it takes longer than `timeout` seconds.
         """
-        state = answered(self.session, State.has_layouts, timeout)
-        linear: Linearization | None = getattr(state.derived, self.side)
-        if linear is None or self.side in state.derived.stale:
-            raise no_answer(self.pane.replace("-", " "), state, f"{self.side}-layout")
-        return linear.layout
+        layout: Layout = self._answered(State.has_layouts, timeout)
+        return layout
+
+    def _found_in(self, derived: Derived) -> Found:
+        linear: Linearization | None = getattr(derived, self.side)
+        if linear is None or self.side in derived.stale:
+            return Found(None, why_no_value(derived, f"{self.side}-layout"))
+        return Found(linear.layout)
+
+    def _shown_of(self, settings: Settings) -> object:
+        return settings.dimensions, settings.fields, settings.end(self.side).layout
 
     def close(self) -> None:
         """Take the view off the page, stop its threads, and end its session where it made it."""
@@ -219,6 +228,9 @@ class LayoutEditor(_Alone):
     `space` or `fields` small ones are made up. `session` shares the session of an explorer (the explorer itself will do), whose
     layout at the end `side` is then edited.
 
+    With `check`, a function that takes the layout, the editor has a button *Check* that judges what is on screen
+    (`isoviz.widgets.views.checked_pane.CheckedPane` says what it returns). `editor.verdict` is what was said of that layout.
+
     Raises:
         InputError: the layout does not fit the space, or arguments exclude each other.
     """
@@ -231,8 +243,9 @@ class LayoutEditor(_Alone):
         fields: FieldSpace | Mapping[str, Any] | None = None,
         session: Session | Explorer | None = None,
         side: Side | None = None,
+        check: Check | None = None,
     ) -> None:
-        super().__init__(layout, space, fields, session, side, "layout-editor")
+        super().__init__(layout, space, fields, session, side, "layout-editor", check)
 
 
 class LinearizationView(_Alone):

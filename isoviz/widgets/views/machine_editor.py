@@ -22,12 +22,15 @@ from isoviz.machines.edits.memory_edits import new_machine
 from isoviz.widgets.chosen.machine_choice import DescribedMachine, MachineChoice, PresetMachine, machine_choice
 from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.consequences.chosen_machine import machine_at_once
+from isoviz.widgets.consequences.derive import LAYOUTS
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.session import Session
-from isoviz.widgets.views.answering import TIMEOUT, answered, no_answer
+from isoviz.widgets.views.answering import TIMEOUT, why_no_value
+from isoviz.widgets.views.checked_pane import Check, CheckedPane
+from isoviz.widgets.views.judging import Found
 
 if TYPE_CHECKING:
-    from isoviz.widgets.state import State
+    from isoviz.widgets.state import Derived, State
 
 
 def _has_machine(state: State) -> bool:
@@ -35,12 +38,12 @@ def _has_machine(state: State) -> bool:
     return isinstance(state.settings.machine, DescribedMachine) or state.settled
 
 
-def _faults(state: State) -> list[str]:
+def _faults(derived: Derived) -> list[str]:
     """The controls of the machine with which something is wrong."""
-    return [control for control in state.derived.problems if control.partition(":")[0] in ("machine", "machine-option")]
+    return [control for control in derived.problems if control.partition(":")[0] in ("machine", "machine-option")]
 
 
-class MachineEditor(Explorer):
+class MachineEditor(CheckedPane):
     """A machine as a drawing: memories and channels to add, connect, move and change, with a value that follows.
 
         editor = isoviz.MachineEditor("two-node")
@@ -52,6 +55,10 @@ class MachineEditor(Explorer):
     `editor.value` is an `isoviz.Machine` that can be observed and set, to all that `machine` takes; None until this computer is
     measured, and where there is no such preset. `editor.problem` says what was refused last. Observers are called in the thread
     that caused the change. `editor.answer()` waits for the machine of the last gesture.
+
+    With `check`, a function that takes the machine, the editor has a button *Check* that judges what is on screen
+    (`isoviz.widgets.views.checked_pane.CheckedPane` says what it returns). `editor.verdict` is what was said of that machine.
+
     `close` ends the view, and its session where it made it.
 
     Raises:
@@ -62,7 +69,15 @@ class MachineEditor(Explorer):
     problem = traitlets.Unicode("", help='why the last edit was refused; "" where it was not')
     _unfollow: Callable[[], None] | None = None
 
-    def __init__(self, machine: MachineLike | MachineChoice | None = None, *, session: Session | Explorer | None = None) -> None:
+    _stages = LAYOUTS | {"machine", "memories"}
+
+    def __init__(
+        self,
+        machine: MachineLike | MachineChoice | None = None,
+        *,
+        session: Session | Explorer | None = None,
+        check: Check | None = None,
+    ) -> None:
         if isinstance(session, Explorer):
             session = session.session
         choice = None if machine is None else machine_choice(machine)
@@ -71,7 +86,7 @@ class MachineEditor(Explorer):
         self._newest = 0
         self._told = threading.local()
         own = Settings(machine=choice or DescribedMachine(new_machine()))
-        super().__init__(session if isinstance(session, Session) else own, pane="machine")
+        super().__init__(session if isinstance(session, Session) else own, pane="machine", check=check)
         if isinstance(session, Session) and choice is not None:
             self._choose(choice)
         with suppress(IsovizError):  # what is wrong with a preset is told where it is planned
@@ -86,14 +101,25 @@ class MachineEditor(Explorer):
         Raises:
             InputError: there is no such machine; the message says why. TimeoutError: it takes longer than `timeout` seconds.
         """
-        state = answered(self.session, _has_machine, timeout)
-        choice = state.settings.machine
-        if isinstance(choice, DescribedMachine):
-            return choice.machine
-        machine = state.derived.machine
-        if machine is None or state.derived.settings.machine != choice or _faults(state):
-            raise no_answer("machine editor", state, *_faults(state))
+        machine: Machine = self._answered(_has_machine, timeout)
         return machine
+
+    def _found_in(self, derived: Derived) -> Found:
+        choice = derived.settings.machine
+        if isinstance(choice, DescribedMachine):
+            return Found(choice.machine)
+        faults = _faults(derived)
+        if derived.machine is None or faults:
+            return Found(None, why_no_value(derived, *faults))
+        return Found(derived.machine)
+
+    def _shown_of(self, settings: Settings) -> object:
+        choice = settings.machine
+        return choice.machine.undrawn if isinstance(choice, DescribedMachine) else choice
+
+    @property
+    def _called(self) -> str:
+        return "machine editor"
 
     def close(self) -> None:
         """Take the view off the page, stop its threads, and end its session where it made it."""

@@ -6,6 +6,7 @@ view
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isoviz.errors import InputError, show
@@ -13,16 +14,21 @@ from isoviz.machines import MachineLike, machine_argument
 from isoviz.planner import Options, Plan, Transfer, machine_of
 from isoviz.planner import plan as planned
 from isoviz.widgets.chosen.machine_choice import DescribedMachine
+from isoviz.widgets.consequences.derive import EVERYTHING, NOT_ALONE
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.pages.state_of_plan import settings_of_plan
 from isoviz.widgets.session import Session
-from isoviz.widgets.views.answering import TIMEOUT, answered, no_answer
+from isoviz.widgets.views.answering import TIMEOUT, why_no_value
+from isoviz.widgets.views.checked_pane import Check, CheckedPane
+from isoviz.widgets.views.judging import Found
 
 if TYPE_CHECKING:
     from isoviz.planner import Explanation
+    from isoviz.widgets.chosen.settings import Settings
+    from isoviz.widgets.state import Derived
 
 
-class PlanView(Explorer):
+class PlanView(CheckedPane):
     """Why a plan is what it is: constraints with slack, candidates, what would make one of them win, sliders to try, and the plan
     by hand.
 
@@ -37,10 +43,15 @@ class PlanView(Explorer):
     `view.answer()` waits for the plan of the last gesture. `view.session` can be observed:
     `view.session.observe(…, names="plan")`. `close` ends the view, and its session where it made it.
 
+    With `check`, a function that takes the plan, the view has a button *Check* that judges what is on screen
+    (`isoviz.widgets.views.checked_pane.CheckedPane` says what it returns). `view.verdict` is what was said of that plan.
+
     Raises:
         InputError: none of these, a transfer without a machine, a machine beside a session, or a bundle or a transfer with lists.
             Others as `plan`.
     """
+
+    _stages = EVERYTHING - NOT_ALONE - {"other_plans", "interval"}
 
     def __init__(
         self,
@@ -48,11 +59,12 @@ class PlanView(Explorer):
         machine: MachineLike | None = None,
         *,
         options: Options | None = None,
+        check: Check | None = None,
     ) -> None:
         if isinstance(shown, Explorer | Session):
             if machine is not None or options is not None:
                 raise InputError("PlanView: machine and options are those of the session; expected none beside it")
-            super().__init__(shown.session if isinstance(shown, Explorer) else shown, pane="why")
+            super().__init__(shown.session if isinstance(shown, Explorer) else shown, pane="why", check=check)
             return
         if isinstance(shown, Transfer):
             if machine is None:
@@ -67,7 +79,8 @@ class PlanView(Explorer):
                 f"PlanView: sessions have boxes of arrays, and no controls for {shown.transfer}; the plan shows itself in a"
                 " notebook, by isoviz.figures.html(plan) and by isoviz show"
             )
-        super().__init__(settings_of_plan(shown, DescribedMachine(machine_of(shown, machine)), options), pane="why")
+        settings = settings_of_plan(shown, DescribedMachine(machine_of(shown, machine)), options)
+        super().__init__(settings, pane="why", check=check)
 
     @property
     def plan(self) -> Plan | None:
@@ -90,11 +103,20 @@ class PlanView(Explorer):
             InputError: there is no plan for what is entered; the message says why.
             TimeoutError: it takes longer than `timeout` seconds.
         """
-        state = answered(self.session, lambda state: state.planned, timeout)
-        plan = state.derived.plan
-        if plan is None or not state.planned or "plan" in state.derived.stale:
-            raise no_answer("plan view", state)
+        plan: Plan = self._answered(lambda state: state.planned, timeout)
         return plan
+
+    def _found_in(self, derived: Derived) -> Found:
+        if derived.plan is None or "plan" in derived.stale or derived.planned != (derived.settings, derived.measurement):
+            return Found(None, why_no_value(derived))
+        return Found(derived.plan)
+
+    def _shown_of(self, settings: Settings) -> object:
+        return replace(settings, layout_question=None, runs_in="")
+
+    @property
+    def _called(self) -> str:
+        return "plan view"
 
     def __repr__(self) -> str:
         return f"<isoviz plan view: {'no plan' if self.plan is None else str(self.plan).splitlines()[0]}>"

@@ -12,6 +12,7 @@ import type { Connection } from "#model/connection.ts";
 import type { Side } from "#model/settings.ts";
 import { statusText } from "#model/status.ts";
 import { useView, ViewContext } from "#model/view.ts";
+import { CheckBar } from "#views/check/check-bar.tsx";
 import { Errors } from "#views/controls/errors.tsx";
 
 interface ExplorerProps {
@@ -117,6 +118,7 @@ function Alone({ pane, name, side }: AloneProps): JSX.Element {
       <Errors />
       <div inert={connection.gone}>
         {pane.render({ alone: true, sides: side === "both" ? ["source", "destination"] : [side] })}
+        <CheckBar />
       </div>
       <p class="iv-status" data-testid="status" role="status" aria-live="polite">
         {statusText(snapshot, connection, false)}

@@ -16,6 +16,7 @@ import type {
   Panes,
   RunPart,
   ShownSettings,
+  ShownVerdict,
   Snapshot,
 } from "./types.ts";
 
@@ -134,6 +135,16 @@ export class Connection {
   /** Whether the kernel has not answered for a while. */
   get unanswered(): boolean {
     return this.silent.value && this.waiting;
+  }
+
+  /** What the button *Check* has led to; null where there is none, as on a page without a kernel. */
+  get checked(): ShownVerdict | null {
+    return this.offline ? null : (this.read<ShownVerdict | null | undefined>("checked") ?? null);
+  }
+
+  /** Whether something that was done here is not in the state yet. */
+  get isAhead(): boolean {
+    return this.edited.value !== this.read("settings");
   }
 
   /** Whether the tour begins by itself. */

@@ -1568,8 +1568,21 @@ export interface AskRuns {
   kind: "runs";
 }
 
+/**
+ * Judge what is on screen: the rows of the array, the layouts of both ends, and the plan by hand (null: a planner plans).
+ * All of it goes with the command: what is judged is what the person saw, whatever else is on its way.
+ */
+export interface AskVerdict {
+  kind: "check";
+  dimensions: ShownRow[];
+  fields: ShownRow[];
+  source: string;
+  destination: string;
+  byHand: ShownByHand | null;
+}
+
 /** What the browser may ask for. Each goes with the name of the view, `client`, and the number of the command, `number`. */
-export type Command = SetText | SetRow | SetMachineOption | SetTransfer | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select | Watch | OpenSession | OpenMachine | AskExport | AskTrace | AskSteps | AddUrgent | ChoosePart | OneTransfer | EditMachine | PlanByHand | ConvertAt | AskLayouts | TakeLayout | AskWhatIf | Repeat | WriteNote | AskRuns;
+export type Command = SetText | SetRow | SetMachineOption | SetTransfer | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select | Watch | OpenSession | OpenMachine | AskExport | AskTrace | AskSteps | AddUrgent | ChoosePart | OneTransfer | EditMachine | PlanByHand | ConvertAt | AskLayouts | TakeLayout | AskWhatIf | Repeat | WriteNote | AskRuns | AskVerdict;
 
 /** An exported file, its name and its text, or the reason why it cannot be made. `number` is that of the command. */
 export interface ExportMessage {
@@ -1811,6 +1824,21 @@ export interface PagePart {
   ends: PageEnds;
   views: string[];
   opened: string[];
+}
+
+/** What a check says of a value: it is right, it is not yet, it could not be judged, or there is nothing to judge yet. */
+export type VerdictKind = "right" | "wrong" | "unread" | "open";
+
+/**
+ * What the button *Check* of a pane alone has led to: the trait `checked`, null in panes without that button. `busy` says
+ * whether a check is under way. `kind` and `text` are the last verdict; the text is "" before the first. `fresh` says
+ * whether that is about what the state holds now.
+ */
+export interface ShownVerdict {
+  busy: boolean;
+  kind: VerdictKind;
+  text: string;
+  fresh: boolean;
 }
 
 /** The panes whose parts are traits of the model, each called `part_<name>`. */

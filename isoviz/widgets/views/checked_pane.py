@@ -1,0 +1,122 @@
+"""A pane alone with a value: it answers to Python, and where it is given a check, a button judges what is on screen."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import traitlets
+
+from isoviz import checks
+from isoviz.errors import InputError
+from isoviz.widgets.chosen.settings import Settings
+from isoviz.widgets.commands.command import AskVerdict
+from isoviz.widgets.commands.on_screen import on_screen
+from isoviz.widgets.commands.read_command import Request
+from isoviz.widgets.consequences.derive import LAYOUTS
+from isoviz.widgets.explorer import Explorer
+from isoviz.widgets.session import Session
+from isoviz.widgets.steps import asked
+from isoviz.widgets.views.answering import answered
+from isoviz.widgets.views.judging import Found, Judging
+
+if TYPE_CHECKING:
+    from isoviz.widgets.state import Derived, State
+
+Check = Callable[[Any], object]
+"""What judges a value: it returns something with a `kind` ("right", "wrong", "unread" or "open") whose text is shown."""
+
+
+class CheckedPane(Explorer):
+    """A pane alone that has a value. With a `check`, it shows a button *Check*, which judges the value on screen.
+
+    `check(value)` gets what `answer` returns, in a thread of its own. It returns something with a `kind`: "right", "wrong" (not
+    yet), "unread" (not counted) or "open" (nothing to judge yet). The text of that, `str(…)`, stands in the pane. Where there is
+    no value, the pane says why, and nothing is called.
+
+    `verdict` is that text for as long as it is about the value on screen, else None. It can be observed.
+    """
+
+    verdict = traitlets.Unicode(None, allow_none=True, read_only=True, help="what was said of the value on screen, or None")
+    checked: Any = traitlets.Any(None, help="what the button has led to, a dict; None where there is none").tag(sync=True)
+
+    _stages: ClassVar[frozenset[str]] = LAYOUTS
+    """What is computed of the settings to find the value."""
+    _judging: Judging | None = None
+
+    def __init__(
+        self,
+        session: Session | Settings | None = None,
+        *,
+        pane: str,
+        side: Literal["source", "destination", "both"] = "both",
+        check: Check | None = None,
+    ) -> None:
+        if check is not None:
+            call = f"{type(self).__name__}, check"
+            checks.expect_call(call, check, "a function that takes the value on screen and returns a verdict")
+        super().__init__(session, pane=pane, side=side)
+        if check is not None:
+            self._judging = Judging(check, self._found_in, self._stages, lambda: self.session.send({"kind": "hello"}))
+            self.before_close(self._judging.close)
+            self.before_close(self.session.listen(self._tell_verdict))
+            self.checked = self._judging.shown(lambda _: False)
+
+    @property
+    def _called(self) -> str:
+        """What it is called in messages."""
+        return self.pane.replace("-", " ")
+
+    @abstractmethod
+    def _found_in(self, derived: Derived) -> Found:
+        """The value in what follows from settings."""
+
+    @abstractmethod
+    def _shown_of(self, settings: Settings) -> object:
+        """What the value follows from: it is equal where settings have the same one."""
+
+    def _answered(self, ready: Callable[[State], bool], timeout: float | None) -> Any:
+        """The value once the last gesture has been taken in and the state is `ready`.
+
+        Raises:
+            InputError: there is none; the message says why. TimeoutError: it takes longer than `timeout` seconds.
+        """
+        state = answered(self.session, ready, timeout)
+        found = self._found_in(replace(state.derived, settings=state.settings))
+        if found.problem:
+            raise InputError(f"{self._called}: {found.problem}")
+        return found.value
+
+    # ---- in any thread: what arrives is queued
+
+    def _receive(self, widget: Any, content: Any, buffers: Any) -> None:
+        if self._judging is not None and isinstance(content, Mapping) and content.get("kind") == "check":
+            self.session.send(content, self._judge_soon)
+        else:
+            super()._receive(widget, content, buffers)
+
+    # ---- in the thread of the session
+
+    def _judge_soon(self, state: State, request: Request) -> None:
+        """Have the check judge what a command carries."""
+        command, judging = request.command, self._judging
+        if judging is not None and isinstance(command, AskVerdict):
+            settings = on_screen(state.settings, command)
+            judging.ask(replace(asked(state), settings=settings))
+
+    def _tell_verdict(self, _finished: bool) -> None:
+        if self._judging is not None:
+            last = self._judging.last
+            holds = last.settings is not None and self._shown_of(last.settings) == self._shown_of(self.session.state.settings)
+            self.set_trait("verdict", last.text if holds else None)
+
+    # ---- in the thread of the publisher
+
+    def _told_of(self, state: State) -> dict[str, Any]:
+        told = super()._told_of(state)
+        if self._judging is None:
+            return told
+        shown = self._shown_of(state.settings)
+        return {**told, "checked": self._judging.shown(lambda judged: self._shown_of(judged) == shown)}

@@ -1,0 +1,145 @@
+"""Panes alone with a button *Check*: by mouse and by keyboard, in both themes, in a narrow window, without a kernel."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import harness
+import pytest
+from axe import objections
+from playwright.sync_api import Locator, expect
+
+CHECK = """\
+import isoviz, threading
+
+class Said:
+    def __init__(self, kind, text):
+        self.kind, self.text = kind, text
+
+    def __str__(self):
+        return self.text
+
+held = threading.Event()
+held.set()
+
+def check(found):
+    held.wait(60)
+    if str(found) == "<y, x, F>":
+        raise ZeroDivisionError("by hand")
+    if str(found) == "<F, x, y>":
+        return Said("right", f"Right: {found} stores whole entries, x fastest.")
+    return Said("wrong", f"{found} begins with the entries of y.\\nWhich component is fastest <b>on the tape</b>?")
+
+"""
+EDITOR = CHECK + 'editor = isoviz.LayoutEditor("<y, F, x>", space={"x": 8, "y": 6}, fields={"a": "f4"}, check=check)\neditor'
+
+
+@pytest.fixture
+def editor(desk: harness.Notebook) -> harness.Notebook:
+    desk.show(EDITOR)
+    desk.to_top()
+    return desk
+
+
+def said(notebook: harness.Notebook) -> Locator:
+    return notebook.part("verdict")
+
+
+def test_a_click_right_after_a_drag_judges_what_is_on_screen(editor: harness.Notebook) -> None:
+    editor.chip("source", "F").hover()  # nothing scrolls from here on: the click must not wait for anything
+    check = editor.part("check").bounding_box()
+    assert check is not None
+    for key, to, layout in (("F", "y:0", "<F, y, x>"), ("x:0", "F", "<x, F, y>"), ("F", "x:0", "<F, x, y>")):
+        editor.drag_chip("source", key, to)
+        editor.page.mouse.click(check["x"] + 20, check["y"] + 10)
+        expect(said(editor)).to_contain_text(layout)
+        expect(said(editor)).to_have_attribute("data-old", "false")
+    expect(said(editor)).to_have_attribute("data-kind", "right")
+    harness.assert_seen(said(editor), "stores whole entries")
+    assert editor.python("print(editor.verdict)") == "Right: <F, x, y> stores whole entries, x fastest."
+
+
+def test_by_keyboard_alone(editor: harness.Notebook) -> None:
+    keys = editor.page.keyboard
+    editor.chip("source", "y:0").focus()
+    for key in ("ArrowRight", "ArrowRight"):
+        keys.press(key)
+    for _ in range(6):
+        keys.press("Tab")
+        if editor.part("check").evaluate("element => element === document.activeElement"):
+            break
+    keys.press("Enter")
+    expect(said(editor)).to_contain_text("Right: <F, x, y>")
+    keys.press("Space")
+    expect(said(editor)).to_have_attribute("data-kind", "right")
+
+
+def test_a_verdict_is_that_of_its_value(editor: harness.Notebook) -> None:
+    editor.part("check").click()
+    harness.assert_seen(said(editor), re.compile(r"^Not yet\. <y, F, x> begins"))
+    assert said(editor).locator("b").all_text_contents() == ["Not yet. "], "what a check says is text"
+    editor.choose_layout("source", "<F, y, x>")
+    expect(said(editor)).to_have_attribute("data-old", "true")
+    harness.assert_seen(said(editor), "Said of what was there before:")
+    assert editor.python("print(editor.verdict)") == "None"
+    editor.choose_layout("source", "<y, F, x>")
+    expect(said(editor)).to_have_attribute("data-old", "false")
+    editor.part("source-layout").fill("<y, F")
+    editor.part("check").click()
+    harness.assert_seen(said(editor), "Not counted. '<y, F', character 6: The text ends")
+    editor.choose_layout("source", "<y, x, F>")
+    editor.part("check").click()
+    harness.assert_seen(
+        said(editor), "Not counted. The check could not judge this, by a mistake of its own: ZeroDivisionError: by hand."
+    )
+
+
+def test_a_slow_check_leaves_the_pane_usable(editor: harness.Notebook) -> None:
+    editor.python("held.clear()")
+    editor.part("check").click()
+    harness.assert_seen(said(editor), "Checking…")
+    editor.choose_layout("source", "<F, x, y>")
+    assert editor.python("print(editor.answer())") == "<F, x, y>"
+    editor.python("held.set()")
+    expect(said(editor)).to_have_attribute("data-old", "true")
+    editor.part("check").click()
+    expect(said(editor)).to_contain_text("Right: <F, x, y>")
+
+
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+def test_axe_finds_nothing(editor: harness.Notebook, theme: str) -> None:
+    editor.choose_theme(theme)
+    try:
+        told = []
+        for layout, kind in (("<y, F, x>", "wrong"), ("<F, x, y>", "right"), ("<y, F>", "unread")):
+            editor.part("source-layout").fill(layout)
+            editor.part("check").click()
+            expect(said(editor)).to_have_attribute("data-kind", kind)
+            told += objections(editor)
+            editor.picture(f"checked-{kind}-{theme.lower()}")
+        editor.choose_layout("source", "<F, y, x>")
+        expect(said(editor)).to_have_attribute("data-old", "true")
+        told += objections(editor)
+        editor.picture(f"checked-old-{theme.lower()}")
+        assert not told, "\n".join(told)
+    finally:
+        editor.choose_theme("Light")
+
+
+@pytest.mark.parametrize("width", [420, 640])
+def test_nothing_is_cut_off_in_a_narrow_window(editor: harness.Notebook, width: int) -> None:
+    editor.page.set_viewport_size({"width": width, "height": 700})
+    editor.part("check").click()
+    editor.part("check").scroll_into_view_if_needed()
+    harness.assert_seen(said(editor), "Which component is fastest <b>on the tape</b>?")
+    harness.assert_seen(editor.part("check"))
+    editor.picture(f"checked-narrow-{width}")
+
+
+def test_without_a_kernel_there_is_no_button_that_does_nothing(editor: harness.Notebook) -> None:
+    editor.part("check").click()
+    expect(said(editor)).to_contain_text("Not yet")
+    editor.save()
+    outputs = json.dumps(json.loads(editor.path.read_text(encoding="utf-8"))["cells"][0]["outputs"])
+    assert "data-isoviz-static" in outputs and "<button" not in outputs
