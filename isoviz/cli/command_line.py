@@ -1,4 +1,4 @@
-"""The command line: `isoviz plan | cost | simulate | run | history | show | convert | machine | bench | reproduce | lab`.
+"""The command `isoviz plan | cost | simulate | run | history | show | convert | machine | bench | reproduce | course | lab`.
 
 Exit status: 0 done; 1 a run failed; 2 the input is wrong; 128 + n ended by signal n (130: Ctrl-C). With `--json` standard
 output holds one JSON object and nothing else; text for people goes to standard error.
@@ -96,7 +96,7 @@ class StandardOutput(io.TextIOBase):
 
 
 # Modules of one command each, with `add_parser(subparsers)`. A command imports its parts when it runs.
-_COMMANDS = ("plan", "cost", "simulate", "run", "history", "show", "convert", "machine", "bench", "reproduce", "lab")
+_COMMANDS = ("plan", "cost", "simulate", "run", "history", "show", "convert", "machine", "bench", "reproduce", "course", "lab")
 
 
 _CLOSED_PIPE = 141

@@ -26,8 +26,6 @@ from isoviz.whose import is_own, problem_above, problem_of
 _LOG = logging.getLogger(__name__)
 FOLDER = "isoviz-lab"
 NOTEBOOK = "explorer.ipynb"
-BESIDE = ("layouts.ipynb", "isometry-4.3.ipynb", "pipelines.ipynb")
-"""Notebooks that are copied beside the one that opens."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -62,8 +60,8 @@ def run(args: argparse.Namespace) -> int:
     if args.dir is None:  # A folder that the user names is the user's choice.
         check_above(root / FOLDER)
     copy = working_copy(shipped_notebook(), root / FOLDER, fresh=args.fresh)
-    for name in BESIDE:
-        working_copy(shipped_notebook(name), root / FOLDER, fresh=args.fresh, name=name)
+    for each in notebooks_beside():
+        working_copy(each, root / FOLDER, fresh=args.fresh, name=each.name)
     start(server_command(root, copy, ip=args.ip, port=args.port, browser=not args.no_browser and has_display()))
 
 
@@ -78,6 +76,15 @@ def shipped_notebook(name: str = NOTEBOOK) -> Path:
         if (folder / name).is_file():
             return folder / name
     raise FileError(f"this installation of isoviz has no {name}; install isoviz again")
+
+
+def notebooks_beside() -> list[Path]:
+    """The notebooks that stand beside the explorer in their order: those of the course, such as `1-layouts.ipynb`.
+
+    Raises:
+        FileError: the installation is incomplete.
+    """
+    return sorted(each for each in shipped_notebook().parent.glob("*.ipynb") if each.name != NOTEBOOK)
 
 
 def check_above(folder: Path) -> None:

@@ -102,6 +102,10 @@ def borrowing(wheel: Path, folder: Path) -> Path:
     return python.parent
 
 
+NOTEBOOKS = {path.name for path in (ROOT / "notebooks").glob("*.ipynb")}
+"""The explorer and those of the course. Neither solutions nor pictures are beside them."""
+
+
 def run(installed: Path, *command: str, cwd: Path, **changes: str) -> subprocess.CompletedProcess[str]:
     program = [str(installed / command[0]), *command[1:]]
     return subprocess.run(program, cwd=cwd, env=clean(**changes), capture_output=True, text=True, check=False, timeout=240)
@@ -110,8 +114,11 @@ def run(installed: Path, *command: str, cwd: Path, **changes: str) -> subprocess
 def test_wheel_carries_what_it_needs(built: dict[str, Path]) -> None:
     with zipfile.ZipFile(built["wheel"]) as wheel:
         names = wheel.namelist()
-        for notebook in ("explorer.ipynb", "layouts.ipynb", "isometry-4.3.ipynb", "pipelines.ipynb"):
+        for notebook in NOTEBOOKS:
             assert wheel.read(f"isoviz/notebooks/{notebook}") == (ROOT / "notebooks" / notebook).read_bytes()
+    assert {name for name in names if name.startswith("isoviz/notebooks/")} == {f"isoviz/notebooks/{name}" for name in NOTEBOOKS}
+    texts = {path.relative_to(ROOT).as_posix() for path in (ROOT / "isoviz" / "course" / "texts").glob("*.toml")}
+    assert texts and texts <= set(names)
     static = {f"isoviz/widgets/static/{path.name}" for path in (ROOT / "isoviz" / "widgets" / "static").iterdir()}
     assert {"isoviz/py.typed", *static} <= set(names)
     assert any(name.endswith("licenses/LICENSE") for name in names)
@@ -188,9 +195,4 @@ def test_lab(installed: Path, tmp_path: Path) -> None:
         contents = f"http://{parts.netloc}/api/contents/isoviz-lab/explorer.ipynb?{parts.query}"
         with urllib.request.urlopen(contents, timeout=250) as response:
             assert json.load(response)["type"] == "notebook"
-    assert {path.name for path in (served / "isoviz-lab").glob("*.ipynb")} == {
-        "explorer.ipynb",
-        "layouts.ipynb",
-        "isometry-4.3.ipynb",
-        "pipelines.ipynb",
-    }
+    assert {path.name for path in (served / "isoviz-lab").glob("*.ipynb")} == NOTEBOOKS

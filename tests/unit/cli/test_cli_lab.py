@@ -94,24 +94,25 @@ def test_unreadable_copy_is_never_lost(shipped: Path, tmp_path: Path, content: s
 
 def test_shipped_notebooks_are_whole() -> None:
     assert "explore" in lab.shipped_notebook().read_text(encoding="utf-8")
-    for name in lab.BESIDE:
-        assert lab.shipped_notebook(name).name == name
-        assert "isoviz" in lab.shipped_notebook(name).read_text(encoding="utf-8")
+    beside = lab.notebooks_beside()
+    assert beside and lab.NOTEBOOK not in {each.name for each in beside}
+    assert all("isoviz" in each.read_text(encoding="utf-8") for each in beside)
 
 
 def test_every_notebook_of_the_readme_is_shipped_and_copied() -> None:
     root = Path(__file__).parents[3]
     named = set(re.findall(r"notebooks/([\w.-]+\.ipynb)", (root / "README.md").read_text(encoding="utf-8")))
-    assert named and named <= {lab.NOTEBOOK, *lab.BESIDE}
+    assert named and named <= {lab.NOTEBOOK, *(each.name for each in lab.notebooks_beside())}
     wheel = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert {f"notebooks/{name}" for name in (lab.NOTEBOOK, *lab.BESIDE)} <= set(wheel["only-include"])
+    assert "notebooks" in wheel["only-include"]
+    assert "/notebooks/solutions" in wheel["exclude"]
 
 
 def test_notebooks_are_copied_beside_each_other(shipped: Path, tmp_path: Path) -> None:
-    for name in ("explorer.ipynb", "layouts.ipynb", "isometry-4.3.ipynb"):
+    for name in ("explorer.ipynb", "1-layouts.ipynb", "3-paths.ipynb"):
         edit(lab.working_copy(shipped, tmp_path / "lab", name=name), "mine")
-    assert sources(lab.working_copy(shipped, tmp_path / "lab", fresh=True, name="layouts.ipynb")) == ["one"]
-    assert sources(tmp_path / "lab" / "layouts-1.ipynb") == ["mine"]
+    assert sources(lab.working_copy(shipped, tmp_path / "lab", fresh=True, name="1-layouts.ipynb")) == ["one"]
+    assert sources(tmp_path / "lab" / "1-layouts-1.ipynb") == ["mine"]
     assert sources(tmp_path / "lab" / "explorer.ipynb") == ["mine"]
 
 
