@@ -258,9 +258,8 @@ def _exercises_table(exercises: Mapping[str, Exercise], learners: Sequence[Learn
     rows = []
     for name in exercises:
         outcomes = [one.outcomes[name] for one in learners if one.outcomes[name].rights]
-        right, first = (
-            sum(test(each) for each in outcomes) for test in (lambda one: one.right_at > 0, lambda one: one.right_at == 1)
-        )
+        right = sum(each.right_at > 0 for each in outcomes)
+        first = sum(each.right_at == 1 for each in outcomes)
         attempts = sum(len(each.rights) for each in outcomes)
         title = Texts.of(exercises[name].notebook).find(name, "title") or ""
         rows.append((name, str(title), *map(str, (len(outcomes), right, first, attempts))))
