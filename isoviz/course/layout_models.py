@@ -35,3 +35,28 @@ def order_reversed(layout: str) -> str:
         else:
             found.append(part)
     return written(found)
+
+
+def swapped(layout: str, one: str, other: str) -> str:
+    """The layout with two dimensions exchanged, each named by one letter. The blocks stay where they are."""
+    return layout.translate(str.maketrans(one + other, other + one))
+
+
+def digits_swapped(layout: str, dim: str) -> str:
+    """The layout in which both digits of a dimension have changed places."""
+    parts = parts_of(layout)
+    inner = next(place for place, part in enumerate(parts) if part.startswith(f"{dim}_in="))
+    outer = parts.index(f"{dim}_out")
+    parts[inner], parts[outer] = parts[outer], parts[inner]
+    return written(parts)
+
+
+def block_changed(layout: str, dim: str, block: int) -> str:
+    """The layout with blocks of another size along a dimension."""
+    return written([f"{dim}_in={block}" if part.startswith(f"{dim}_in=") else part for part in parts_of(layout)])
+
+
+def block_dissolved(layout: str, dim: str) -> str:
+    """The layout in which a dimension is not split: it stands where its inner digit stood."""
+    parts = [part for part in parts_of(layout) if part != f"{dim}_out"]
+    return written([dim if part.startswith(f"{dim}_in=") else part for part in parts])

@@ -2,30 +2,87 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from isoviz.layouts import Linearization
 
 
+def entry_told(linear: Linearization, index: tuple[int, ...]) -> str:
+    """An entry in words, such as "x = 1, y = 2"."""
+    return ", ".join(f"{dim} = {at}" for dim, at in zip(linear.space, index, strict=True))
+
+
 def lying_at(linear: Linearization, byte: int) -> str:
     """What lies at a byte, in words."""
+    if byte >= linear.nbytes:
+        return "nothing more"
     found = linear.locate(byte)
     if found is None:
         return "padding"
-    entry = ", ".join(f"{dim} = {at}" for dim, at in zip(linear.space, found.index, strict=True))
-    return f"{f'byte {found.byte}' if found.byte else 'the begin'} of {found.field} of the entry {entry}"
+    byte_of = f"byte {found.byte} of " if found.byte else ""
+    field_of = f"{found.field} of " if len(linear.fields) > 1 else ""
+    return f"{byte_of}{field_of}the entry {entry_told(linear, found.index)}"
+
+
+class Difference(NamedTuple):
+    """The first byte at which two memories differ, and what lies there in each, in words."""
+
+    byte: int
+    one: str
+    other: str
+
+
+def difference(one: Linearization, other: Linearization) -> Difference | None:
+    """Where two memories begin to differ; None where they do not."""
+    from isoviz.figures.layouts.tape import first_difference
+
+    byte = first_difference(one, other)
+    return None if byte is None else Difference(byte, lying_at(one, byte), lying_at(other, byte))
 
 
 class _Picture:
-    def __init__(self, value: Any) -> None:
-        self._value = value
+    def __init__(self, markup: str) -> None:
+        self._markup = markup
 
     def _repr_html_(self) -> str:
-        from isoviz.figures import notebook_html
-
-        return notebook_html(self._value)
+        return self._markup
 
 
 def layout_picture(linear: Linearization) -> Any:
-    """The memory that a layout fills, by address."""
-    return _Picture(linear)
+    """An array by index, with the byte at which each element begins."""
+    from isoviz.figures import notebook_html
+
+    return _Picture(notebook_html(linear))
+
+
+class Marked(NamedTuple):
+    """Bytes that are marked in a tape, with a few words. `is_right` chooses the colour."""
+
+    byte: int
+    words: str
+    is_right: bool = False
+    nbytes: int = 1
+
+
+def tape_picture(linear: Linearization, title: str, *marks: Marked, end: int | None = None, row: int = 32) -> Any:
+    """Memory as a tape, byte after byte, `row` bytes in each row. Without `end`, to its last byte."""
+    from isoviz.figures.layouts.tape import Tape, tapes_svg
+
+    return _Picture(tapes_svg([Tape(linear, "", _tape_marks(linear, marks), end)], title, row=row))
+
+
+def tapes_picture(one: Linearization, other: Linearization, names: tuple[str, str], title: str) -> Any:
+    """Two tapes above each other, with the first byte at which they differ marked in both."""
+    from isoviz.figures.layouts.tape import Tape, first_difference, tapes_svg
+
+    byte = first_difference(one, other)
+    marks = () if byte is None else (Marked(byte, "the first difference"),)
+    tapes = [Tape(each, name, _tape_marks(each, marks)) for each, name in zip((one, other), names, strict=True)]
+    return _Picture(tapes_svg(tapes, title))
+
+
+def _tape_marks(linear: Linearization, marks: tuple[Marked, ...]) -> Any:
+    from isoviz.figures.layouts.tape import TapeMark
+
+    found = (TapeMark(each.byte, each.words, "good" if each.is_right else "bad", each.nbytes) for each in marks)
+    return tuple(mark for mark in found if mark.byte < linear.nbytes)
