@@ -25,6 +25,8 @@ CELL_TOOLBAR = "@jupyterlab/cell-toolbar-extension:plugin"
 old one, with 250 elements and 800 listeners."""
 PATIENCE = 400
 """Milliseconds that a gesture waits for what it acts on. What is covered or disabled is given up then."""
+LONGEST = 120
+"""Seconds that anything else waits."""
 _FILES = "".join(f":not([data-testid={name}])" for name in ("menu-open-session", "open-machine", "canvas-open"))
 """Not the buttons that ask for a file."""
 _ANYTHING = ", ".join(
@@ -67,11 +69,13 @@ class Hand:
         """The next gesture. What lies in its way is closed, and the gesture is given up."""
         names = list(self._gestures)
         name = self._draw.choices(names, [self._gestures[each][0] for each in names])[0]
+        self._page.set_default_timeout(5 * PATIENCE)
         try:
             self._gestures[name][1]()
         except (Error, LookupError):
             self._page.keyboard.press("Escape")
             name = f"{name}, not there"
+        self._page.set_default_timeout(1000 * LONGEST)
         self.done[name] = self.done.get(name, 0) + 1
 
     def rest(self) -> None:
