@@ -229,7 +229,8 @@ def calling(function: Callable[..., Any], name: str) -> Source:
 class Cases:
     """Hidden data on which a function is judged: all cases run before anything is said.
 
-    - `exercise` has the texts `says`: `right`, `other` (for the first wrong case) and `expected` (what the function returns).
+    - `exercise` has the texts `says`: `right`, `expected` (what the function returns), and those of which `differs` names one for
+      the first wrong case, from the returned and the right value: `other` unless it is given.
     - `arguments`: those of each case, drawn so that between them every constraint binds once.
     - `right`: what the function should return for a case. `read`: a returned value as it is compared, None where it is none.
     - `same`: whether a returned value is near enough to another.
@@ -246,6 +247,7 @@ class Cases:
     models: Mapping[str, Callable[..., Any]]
     told: Callable[..., str]
     seconds: float = 5.0
+    differs: Callable[[Any, Any], str] = lambda _value, _right: "other"
 
     def judge(self, source: Source, given: Given) -> Verdict:
         """The verdict on a function."""
@@ -266,7 +268,7 @@ class Cases:
             right = self.right(*case)
             if not self.same(value, right):
                 words = {"number": number, "case": self.told(*case), "value": value, "right": right}
-                says = texts.text(self.exercise, "says", "other", **{**given, **words})
+                says = texts.text(self.exercise, "says", self.differs(value, right), **{**given, **words})
                 return Verdict(False, says, words, model=self._model(cases, values))
         return Verdict(True, texts.text(self.exercise, "says", "right", **{**given, "cases": len(cases)}))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from isoviz.units import parse_bytes, parse_rate, parse_seconds
 
 LARGEST = 1e30
 LONGEST_TEXT = 400
+_FRACTION = re.compile(r"(?P<number>[0-9]+\.[0-9]+)\s*(?P<unit>[A-Za-z]*)")
 _UNITS: dict[str, tuple[Callable[[str], float], str]] = {
     "B": (parse_bytes, "24 or '24 B'"),
     "s": (parse_seconds, "0.012 or '12 ms'"),
@@ -72,6 +74,9 @@ class Number(Kind):
             raise NotAnAnswer(f"expected {self._expected()}, got a longer text")
         parse = _UNITS.get(self.unit, (None, ""))[0]
         if parse is not None:
+            fraction = None if self.whole or self.unit != "B" else _FRACTION.fullmatch(text)
+            if fraction is not None:  # a mean of runs, or a run for a rate: '426.1 KiB'
+                return float(fraction["number"]) * parse_bytes(f"1{fraction['unit']}")
             return parse(text)  # says itself what is wrong
         try:
             return float(text.removesuffix(self.unit).replace(",", "").replace("_", "")) if self.unit else float(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,8 @@ class ByHand:
 class PlanAnswer(Kind):
     """A plan for `transfer` on `machine`: a pane, a plan, or whatever `shorthand` makes a `ByHand` of.
 
-    What a plan says of its own time and rate is not read. `has_chunk`: whether the chunk belongs to the answer.
+    What a plan says of its own time and rate is not read. `has_chunk`: whether the chunk belongs to the answer. `path`: the
+    memories of the path that is asked for; without it, any path is an answer.
     """
 
     transfer: Callable[[Given], Transfer]
@@ -35,6 +36,7 @@ class PlanAnswer(Kind):
     shorthand: Callable[[object, Given], ByHand | None] = lambda _answer, _given: None
     expected: str = "the pane, or a plan"
     has_chunk: bool = False
+    path: Callable[[Given], Sequence[str]] | None = None
 
     def read(self, answer: object, given: Given) -> ByHand:
         """The choices of the plan."""
@@ -53,13 +55,20 @@ class PlanAnswer(Kind):
         if len(answer.paths) != 1:
             raise NotAnAnswer(f"expected a plan with one path, got {len(answer.paths)}")
         layouts = tuple(str(each.layout) for each in answer.orders[1:-1])
-        return ByHand(tuple(answer.memories), layouts, answer.chunk_bytes if self.has_chunk else None)
+        chunk = answer.chunk_bytes if self.has_chunk else None
+        return self._on_path(ByHand(tuple(answer.memories), layouts, chunk), given)
+
+    def _on_path(self, choices: ByHand, given: Given) -> ByHand:
+        path = choices.memories if self.path is None else tuple(self.path(given))
+        if choices.memories != path:
+            raise NotAnAnswer(f"expected a plan on the path {', '.join(path)}; this one takes {', '.join(choices.memories)}")
+        return choices
 
     def keep(self, read: Any) -> Any:
         """The choices."""
         return {"memories": list(read.memories), "layouts": list(read.layouts), "chunk": read.chunk, "slots": read.slots}
 
-    def again(self, kept: Any, given: Given) -> ByHand:  # noqa: ARG002  no number says how it is read
+    def again(self, kept: Any, given: Given) -> ByHand:
         """The choices that were kept."""
         if not isinstance(kept, Mapping) or set(kept) != {"memories", "layouts", "chunk", "slots"}:
             raise NotAnAnswer("expected the choices of a plan")
@@ -67,7 +76,8 @@ class PlanAnswer(Kind):
         numbers = [each for each in (kept["chunk"], kept["slots"]) if each is not None]
         if not all(isinstance(each, str) for each in texts) or not all(type(each) is int for each in numbers):
             raise NotAnAnswer("expected memories and layouts as texts, and whole numbers")
-        return ByHand(tuple(kept["memories"]), tuple(kept["layouts"]), kept["chunk"], kept["slots"])
+        choices = ByHand(tuple(kept["memories"]), tuple(kept["layouts"]), kept["chunk"], kept["slots"])
+        return self._on_path(choices, given)
 
     def computed(self, choices: ByHand, given: Given, **options: Any) -> Plan:
         """The plan that follows from the choices, also where it breaks limits: `Plan.violations` says which.

@@ -1,0 +1,259 @@
+"""3.1: the path of the Isometry paper's section 4.3 by hand: block sizes that sustain nearly the most."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from isoviz.course import path_rates
+from isoviz.course.exercise import Exercise, Given, NotAnAnswer, Verdict, WrongModel
+from isoviz.course.notebook_3.pictures import Drawn, Plane, framed, rate_text, rows_table, size_text
+from isoviz.course.plans import ByHand, PlanAnswer
+from isoviz.errors import IsovizError
+from isoviz.layouts import FieldSpace, IndexSpace
+from isoviz.machines import Machine, preset
+from isoviz.planner import Options, Plan, Transfer, cost, explain
+from isoviz.units import format_rate, format_share
+
+MEMORIES = ("node0.fbm0", "node0.zcm", "node0.reg", "node1.reg", "node1.fbm0")
+SHARE = 0.97
+"""What is asked for, as a share of the most: at 100 % hardly any block sizes are left."""
+ENTRIES = {"complex128": 16, "float64": 8, "complex64": 8}
+MIB = 1 << 20
+
+
+@cache
+def machine() -> Machine:
+    """The machine of the exercise."""
+    return preset("two-node")
+
+
+def hops_of(on: Machine, memories: tuple[str, ...]) -> list[dict[str, Any]]:
+    """The hops of a path that converts between its second and third memory, as plain data."""
+    runs = ("|F| × x_in", "|F|", "chunk", "|F| × y_in")
+    channels = (on.between(here, there)[0] for here, there in pairwise(memories))
+    return [
+        {
+            "name": str(each.kind),
+            "latency": float(getattr(each.throughput, "latency", 0.0)),
+            "bandwidth": float(each.throughput.peak),
+            "run": run,
+        }
+        for each, run in zip(channels, runs, strict=True)
+    ]
+
+
+def transfer_of(given: Given) -> Transfer:
+    """The transposition that is planned."""
+    space, fields = IndexSpace(x=given["x"], y=given["y"]), FieldSpace(value=given["dtype"])
+    return Transfer.whole(space, fields, MEMORIES[0], "<F, x, y>", MEMORIES[-1], "<F, y, x>")
+
+
+def buffer_layouts(x_in: int, y_in: int) -> tuple[str, ...]:
+    """The layouts of the three buffers with these blocks: rows first, columns first after the conversion."""
+    rows, columns = f"<F, x_in={x_in}, y_in={y_in}, x_out, y_out>", f"<F, y_in={y_in}, x_in={x_in}, x_out, y_out>"
+    return rows, columns, columns
+
+
+def _draw(source: random.Random) -> dict[str, Any]:
+    dtype = source.choice(tuple(ENTRIES))
+    drawn: dict[str, Any] = {
+        "dtype": dtype,
+        "entry": ENTRIES[dtype],
+        "x": 512 * source.randint(8, 20),
+        "y": 512 * source.randint(8, 20),
+        "slot": 2 * source.randint(4, 16) * MIB,
+        "hops": hops_of(machine(), MEMORIES),
+    }
+    return {**drawn, "target": int(SHARE * path_rates.sustained(drawn) / 1e7) * 10**7}
+
+
+def _blocks(answer: object, given: Given) -> ByHand | None:
+    """The plan that a pair of block sizes stands for."""
+    if not isinstance(answer, tuple | list | np.ndarray) or len(answer) != 2:
+        return None
+    sizes = []
+    for name, value in zip("xy", answer, strict=True):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= given[name]:
+            raise NotAnAnswer(f"expected (x_in, y_in), two whole numbers: {name}_in from 1 to {given[name]}, got {value!r:.40}")
+        sizes.append(int(value))
+    return ByHand(MEMORIES, buffer_layouts(*sizes))
+
+
+KIND = PlanAnswer(
+    transfer_of,
+    lambda _given: machine(),
+    _blocks,
+    "the pane, a plan, or (x_in, y_in) such as (64, 64)",
+    has_chunk=True,
+    path=lambda _given: MEMORIES,
+)
+
+
+def _judge(answer: ByHand, given: Given) -> Verdict:
+    try:
+        plan = KIND.computed(answer, given, slot_limit=given["slot"])
+    except IsovizError as error:
+        return Verdict(False, str(error))
+    short = [hop for hop in plan.hops if hop.throughput < given["target"]]
+    slow = min(plan.hops, key=lambda hop: hop.throughput)
+    words: dict[str, object] = {
+        "rate": rate_text(plan.throughput),
+        "hop": slow.index,
+        "kind": slow.kind,
+        "run": size_text(slow.request_bytes),
+    }
+
+    def verdict(says: str, model: str = "") -> Verdict:
+        text = BLOCKS_BY_HAND.text("says", says, given=given, **words)
+        return Verdict(not model, text, words, lambda: _picture(plan, given), _cost(plan, given) if not model else "", model)
+
+    for broken in plan.violations:
+        words |= {"needed": size_text(broken.needed), "allowed": size_text(broken.allowed)}
+        is_chunk = broken.constraint == "shuffle"
+        return verdict("chunk" if is_chunk else "slot", "chunk-below-block" if is_chunk else "slot-forgotten")
+    if not short:
+        return verdict("right")
+    ends = plan.hops[0].request_bytes, plan.hops[-1].request_bytes
+    block = _block_bytes(plan)
+    words["block"], words["part"] = size_text(block), format_share(block / given["slot"])
+    if block < given["slot"] / 2:
+        return verdict("slow", "both-runs-short")
+    return verdict("slow", "square-block" if ends[0] == ends[1] else "one-run-only")
+
+
+def _block_bytes(plan: Plan) -> int:
+    """The bytes of a block: what the hops between two buffers have to hold to convert."""
+    return max(plan.shuffles[1:-1])
+
+
+def _cost(plan: Plan, given: Given) -> str:
+    most = path_rates.sustained(given)
+    return BLOCKS_BY_HAND.text(
+        "cost",
+        given=given,
+        share=f"{100 * plan.throughput / most:.1f} %",
+        most=rate_text(most),
+        buffers=size_text(plan.buffer_bytes),
+    )
+
+
+def _picture(plan: Plan, given: Given) -> Any:
+    return Drawn(lambda: framed(_hops(plan, given), _region(plan, given)))
+
+
+def _hops(plan: Plan, given: Given) -> str:
+    target = given["target"]
+    rows = [
+        (
+            f"{hop.index} {hop.kind}",
+            size_text(hop.request_bytes),
+            rate_text(hop.throughput),
+            "" if hop.throughput >= target else f"{100 * (1 - hop.throughput / target):.1f} %",
+        )
+        for hop in plan.hops
+    ]
+    slow = [hop.index for hop in plan.hops if hop.throughput < target]
+    return rows_table(
+        f"Your plan: what each hop sustains, of {rate_text(target)} asked", ("hop", "run", "rate", "missing"), rows, slow
+    )
+
+
+def _region(plan: Plan, given: Given) -> str:
+    found = explain(plan, machine(), options=Options(slot_limit=given["slot"]), target=given["target"]).region
+    if found is None:
+        return ""
+    plane = Plane(
+        "Block sizes: yours, and what the slot allows",
+        ("x_in", 16, given["x"]), ("y_in", 16, given["y"]), lambda size: f"{size:,.0f}",
+    )  # fmt: skip
+    entries = given["slot"] / given["entry"]
+    plane.area(found.corners, "good-soft")
+    sizes = [16 * (given["x"] / 16) ** (k / 60) for k in range(61)]
+    plane.line([(x, entries / x) for x in sizes], "bad", dashed=True)
+    plane.point(max(found.chosen[0], 16), max(found.chosen[1], 16), "yours")
+    return plane.svg()
+
+
+def _by_sizes(given: Given, x_in: float, y_in: float) -> ByHand:
+    x, y = (max(1, min(given[dim], round(size))) for dim, size in (("x", x_in), ("y", y_in)))
+    return ByHand(MEMORIES, buffer_layouts(x, y))
+
+
+def _best(given: Given) -> ByHand:
+    """Blocks in the middle of those that sustain what is asked."""
+    first, *_, last = given["hops"]
+    x, y = (path_rates.run_for(hop, given["target"]) / given["entry"] for hop in (first, last))
+    room = (given["slot"] / given["entry"] / (x * y)) ** 0.5
+    stretched = min(room, given["x"] / x, given["y"] / y)
+    return _by_sizes(given, x * stretched**0.5, y * stretched**0.5)
+
+
+def _stretched(given: Given, by: float) -> ByHand:
+    """The best blocks, so many times as long in x and as much shorter in y."""
+    x, y = path_rates.best_blocks(given)
+    return _by_sizes(given, x * by, y / by / 1.02)
+
+
+def _square(given: Given) -> ByHand:
+    side = (given["slot"] / given["entry"]) ** 0.5
+    return _by_sizes(given, int(side), int(side))
+
+
+def _chunk_below_block(given: Given) -> ByHand:
+    best = _best(given)
+    plan = cost(transfer_of(given), machine(), ", ".join(MEMORIES), best.layouts, options=Options(slot_limit=given["slot"]))
+    return replace(best, chunk=_block_bytes(plan) // 4)
+
+
+def _words(given: Given) -> dict[str, object]:
+    first, *_, last = given["hops"]
+    runs = [path_rates.run_for(hop, given["target"]) for hop in (first, last)]
+    blocks = KIND.again(KIND.keep(_best(given)), given)
+    sizes = [part.split("=")[1] for part in blocks.layouts[0].split(", ") if "=" in part]
+    return {
+        "target_text": format_rate(given["target"]),
+        "slot_text": size_text(given["slot"]),
+        "runs": f"{runs[0]:,.0f} B at {first['name']} and {runs[1]:,.0f} B at {last['name']}",
+        "latencies": f"{first['latency'] / last['latency']:.1f}",
+        "least_x": f"{runs[0] / given['entry']:,.0f}",
+        "least_y": f"{runs[1] / given['entry']:,.0f}",
+        "good_x": sizes[0],
+        "good_y": sizes[1],
+    }
+
+
+def _pane(given: Given, check: Any) -> Any:  # noqa: ARG001  the pane has no button yet
+    from isoviz.widgets import PlanView
+
+    options = Options(slot_limit=given["slot"])
+    plan = cost(transfer_of(given), machine(), ", ".join(MEMORIES), buffer_layouts(64, 64), options=options, over_limits=True)
+    view = PlanView(plan, machine(), options=options)
+    settings = view.session.settings
+    assert settings.by_hand is not None
+    # The chunk of the least time follows the blocks; the constraints are judged for what is asked.
+    view.session.choose(replace(settings, by_hand=replace(settings.by_hand, chunk="", target=float(given["target"]))))
+    return view
+
+
+BLOCKS_BY_HAND = Exercise(
+    "3.1",
+    KIND,
+    _draw,
+    _judge,
+    (
+        WrongModel("both-runs-short", lambda given: _by_sizes(given, 64, 64)),
+        WrongModel("one-run-only", lambda given: _stretched(given, 3.0)),
+        WrongModel("square-block", _square),
+        WrongModel("slot-forgotten", lambda given: _by_sizes(given, given["x"], given["y"])),
+        WrongModel("chunk-below-block", _chunk_below_block),
+    ),
+    _best,
+    words=_words,
+    pane=_pane,
+)

@@ -1,0 +1,233 @@
+"""3.0: a machine in which channels are missing, to be connected."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+from isoviz.course.drawn_machines import Added, MachineAnswer
+from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
+from isoviz.course.notebook_3.blocks_by_hand import machine
+from isoviz.course.notebook_3.pictures import Drawn
+from isoviz.errors import NoPathError
+from isoviz.layouts import FieldSpace, IndexSpace
+from isoviz.machines import Machine
+from isoviz.machines.shortest_paths import shortest_path
+from isoviz.planner import Transfer, cost
+
+HOPS = 4
+OTHERS = 6
+"""Channels that are given besides one of the path."""
+GPU, PINNED, REGISTERED, DISK, SYSTEM = "fbm0", "zcm", "reg", "dsk", "sys"
+
+
+def chain_of(given: Given) -> list[str]:
+    """The memories of the path that the rules allow, from source to destination."""
+    here, there = given["ends"]
+    if given["to_disk"]:
+        return [f"{here}.{GPU}", f"{here}.{PINNED}", f"{here}.{REGISTERED}", f"{there}.{REGISTERED}", f"{there}.{DISK}"]
+    return [f"{here}.{DISK}", f"{here}.{REGISTERED}", f"{there}.{REGISTERED}", f"{there}.{PINNED}", f"{there}.{GPU}"]
+
+
+def _allowed(source: str, destination: str) -> bool:
+    """Whether the rules of the machine allow a channel there."""
+    (here, first), (there, second) = source.split("."), destination.split(".")
+    ends = {first, second}
+    if here != there:
+        return ends == {REGISTERED}
+    if GPU in ends:
+        return ends <= {GPU, PINNED}
+    return DISK not in ends or ends in ({DISK, SYSTEM}, {DISK, REGISTERED})
+
+
+@lru_cache(maxsize=64)
+def _drawn_machine(kept: tuple[str, ...]) -> Machine:
+    """The machine of 3.1 with these channels alone."""
+    names = set(kept)
+    whole = machine()
+    return replace(whole, name="unfinished", channels=tuple(each for each in whole.channels if each.name in names))
+
+
+def machine_of(given: Given) -> Machine:
+    """The machine that is given."""
+    return _drawn_machine(tuple(given["channels"]))
+
+
+def _draw(source: random.Random) -> dict[str, Any]:
+    ends = source.choice((["node0", "node1"], ["node1", "node0"]))
+    drawn: dict[str, Any] = {"ends": ends, "to_disk": source.random() < 0.5}
+    path = list(pairwise(chain_of(drawn)))
+    there = source.choice(path[1:3])  # one of the middle: the ends are what a learner draws
+    others = [
+        (each.source, each.destination)
+        for each in machine().channels
+        if _allowed(each.source, each.destination) and (each.source, each.destination) not in path and not each.is_self_loop
+    ]
+    while True:
+        found = [there, *source.sample(others, OTHERS)]
+        names = sorted(f"{here}->{destination}" for here, destination in found)
+        if _hops(_drawn_machine(tuple(names)), {**drawn, "channels": names}) is None:
+            return {**drawn, "channels": names}
+
+
+def _hops(drawn: Machine, given: Given) -> int | None:
+    ends = chain_of(given)
+    try:
+        return len(shortest_path(drawn, ends[0], ends[-1]))
+    except NoPathError:
+        return None
+
+
+def _missing(given: Given) -> tuple[Added, ...]:
+    there = set(given["channels"])
+    added = [(here, to) for here, to in pairwise(chain_of(given)) if f"{here}->{to}" not in there]
+    return KIND.read(added, given)
+
+
+def _reversed(given: Given) -> tuple[Added, ...]:
+    there = set(given["channels"])
+    turned = [(each.destination, each.source) for each in _missing(given)]
+    return KIND.read([pair for pair in turned if "->".join(pair) not in there] or turned, given)
+
+
+def _direct(given: Given) -> tuple[Added, ...]:
+    """The GPU joined with the network itself."""
+    path = chain_of(given)
+    pairs = [(path[0], path[3]), (path[3], path[4])] if given["to_disk"] else [(path[0], path[1]), (path[1], path[4])]
+    there = set(given["channels"])
+    return KIND.read([pair for pair in pairs if "->".join(pair) not in there], given)
+
+
+def _own_node(given: Given) -> tuple[Added, ...]:
+    """A path to the disk, or the GPU, of the same node."""
+    here, there = given["ends"][0], set(given["channels"])
+    path = [each.replace(given["ends"][1], here) for each in chain_of(given)]
+    pairs = [pair for pair in pairwise(dict.fromkeys(path)) if "->".join(pair) not in there]
+    return KIND.read(pairs, given)
+
+
+def _detour(given: Given) -> tuple[Added, ...]:
+    """By way of the system's memory at the disk."""
+    path, there = chain_of(given), set(given["channels"])
+    disk = path[-1] if given["to_disk"] else path[0]
+    system = f"{disk.split('.')[0]}.{SYSTEM}"
+    longer = [*path[:-1], system, path[-1]] if given["to_disk"] else [path[0], system, *path[1:]]
+    return KIND.read([pair for pair in pairwise(longer) if "->".join(pair) not in there], given)
+
+
+def _gap(given: Given) -> tuple[Added, ...]:
+    return _missing(given)[1:]
+
+
+def _is_reversed(added: Sequence[Added], given: Given) -> bool:
+    turned = {(each.destination, each.source) for each in _missing(given)}
+    return any((each.source, each.destination) in turned for each in added)
+
+
+def _reaches_own(added: Sequence[Added], given: Given) -> bool:
+    ends = chain_of(given)
+    own = ends[-1].replace(given["ends"][1], given["ends"][0])
+    try:
+        shortest_path(KIND.built(added, given), ends[0], own)
+    except NoPathError:
+        return False
+    return True
+
+
+def _judge(added: tuple[Added, ...], given: Given) -> Verdict:
+    made = KIND.built(added, given)
+    ends = chain_of(given)
+    words: dict[str, object] = {"source": ends[0], "destination": ends[-1], "added": len(added)}
+
+    def verdict(says: str, model: str = "") -> Verdict:
+        text = MISSING_CHANNELS.text("says", says, given=given, **words)
+        cost_text = MISSING_CHANNELS.text("cost", given=given, **words) if says == "right" else ""
+        return Verdict(says == "right", text, words, lambda: _picture(made, given), cost_text, model)
+
+    broken = next((each for each in added if not _allowed(each.source, each.destination)), None)
+    if broken is not None:
+        words |= {"from": broken.source, "to": broken.destination}
+        return verdict("rule", "too-direct")
+    hops = _hops(made, given)
+    words["hops"], words["reached"] = hops, ", ".join(_reached(made, ends[0])) or "nothing"
+    if hops is None:
+        model = "one-way" if _is_reversed(added, given) else "own-node" if _reaches_own(added, given) else "gap"
+        return verdict("none", model)
+    return verdict("right") if hops == HOPS else verdict("long", "detour")
+
+
+def _reached(made: Machine, source: str) -> list[str]:
+    """The memories to which data get from a source."""
+    found, waiting = {source}, [source]
+    while waiting:
+        at = waiting.pop()
+        if at != source and not made.memory(at).holds_buffers:
+            continue
+        for channel in made.outgoing(at):
+            if channel.destination not in found:
+                found.add(channel.destination)
+                waiting.append(channel.destination)
+    return sorted(found - {source})
+
+
+def _picture(made: Machine, given: Given) -> Any:
+    def drawn() -> str:
+        from isoviz.figures import path_svg
+
+        ends = chain_of(given)
+        try:
+            path = shortest_path(made, ends[0], ends[-1])
+        except NoPathError:
+            return path_svg(made)
+        transfer = Transfer.whole(IndexSpace(x=1 << 20), FieldSpace(value="uint8"), ends[0], "<F, x>", ends[-1], "<F, x>")
+        return path_svg(made, cost(transfer, made, [ends[0], *(each.destination for each in path)]), cards=False)
+
+    return Drawn(drawn)
+
+
+def _words(given: Given) -> dict[str, object]:
+    ends = chain_of(given)
+    return {
+        "source": ends[0],
+        "destination": ends[-1],
+        "path": " → ".join(ends),
+        "missing": "; ".join(f"{each.source} → {each.destination}" for each in _missing(given)),
+        "own": ends[-1].replace(given["ends"][1], given["ends"][0]),
+        "other_node": given["ends"][1],
+    }
+
+
+def _pane(given: Given, check: Any) -> Any:  # noqa: ARG001  the pane has no button yet
+    from isoviz.widgets import MachineEditor
+
+    return MachineEditor(machine_of(given))
+
+
+KIND = MachineAnswer(machine_of)
+MISSING_CHANNELS = Exercise(
+    "3.0",
+    KIND,
+    _draw,
+    _judge,
+    (
+        WrongModel("too-direct", _direct),
+        WrongModel("one-way", _reversed),
+        WrongModel("own-node", _own_node),
+        WrongModel("detour", _detour),
+        WrongModel("gap", _gap),
+    ),
+    _missing,
+    words=_words,
+    picture=lambda given: Drawn(lambda: _given_svg(given)),
+    pane=_pane,
+)
+
+
+def _given_svg(given: Given) -> str:
+    from isoviz.figures import path_svg
+
+    return path_svg(machine_of(given))
