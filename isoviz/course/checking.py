@@ -52,13 +52,30 @@ def judged_again(exercise: Exercise, kept: Any, given: Given) -> Judged:
 
 def _read(exercise: Exercise, answer: object, given: Given) -> Any:
     try:
-        return exercise.kind.read(answer, given)
+        return exercise.kind.read(_plain(answer), given)
     except NotAnAnswer:
         raise
     except IsovizError as error:
         raise NotAnAnswer(str(error)) from error
     except Exception as error:  # an object of the learner's may raise what it likes
         raise NotAnAnswer(f"this {type(answer).__name__} cannot be read: it raises {type(error).__name__}") from error
+
+
+def _plain(answer: object, depth: int = 4) -> object:
+    """Numbers, texts and containers of classes that derive from Python's own, as Python's own: theirs may say what they like."""
+    if isinstance(answer, str):
+        return str.__str__(answer)
+    if isinstance(answer, float):
+        return float.__float__(answer)
+    if isinstance(answer, int) and not isinstance(answer, bool):
+        return int.__int__(answer)
+    if depth and isinstance(answer, list):
+        return [_plain(each, depth - 1) for each in list.__iter__(answer)]
+    if depth and isinstance(answer, tuple):
+        return tuple(_plain(each, depth - 1) for each in tuple.__iter__(answer))
+    if depth and isinstance(answer, dict):
+        return {_plain(key, depth - 1): _plain(value, depth - 1) for key, value in dict.items(answer)}
+    return answer
 
 
 def _verdict(exercise: Exercise, read: Any, given: Given) -> Judged:
