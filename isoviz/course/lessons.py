@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from isoviz import checks
+from isoviz.course.answer_pane import AnswerPane
 from isoviz.course.checking import checked
 from isoviz.course.classroom import FILE, LearnersFolder, anybodys_seed, new_folder, opened_folder
 from isoviz.course.exercise import Exercise
@@ -113,21 +114,23 @@ def check(name: str, answer: object = ...) -> Shown:
     Raises:
         InputError: there is no such exercise. FileError: see `start`.
     """
-    return checked(learners_folder(), exercise(name), answer)
+    return checked(learners_folder(), exercise(name), answer.pane if isinstance(answer, AnswerPane) else answer)
 
 
-def pane(name: str) -> Any:
-    """The pane in which an exercise is answered, with its button *Check*.
+def pane(name: str) -> AnswerPane:
+    """The pane in which an exercise is answered, with its button *Check*. Pictures of answers stand below it.
 
     Raises:
         InputError: there is no such exercise, or it is answered without a pane. MissingPartError: Jupyter's widgets are missing.
         FileError: see `start`.
     """
     task = exercise(name)
-    if task.pane is None:
+    make = task.pane
+    if make is None:
         raise InputError(f"exercise {name}: it is answered without a pane; expected check({name!r}, …)")
     folder = learners_folder()
-    return task.pane(folder.given(task), lambda answer: checked(folder, task, answer))
+    numbers = folder.given(task)
+    return AnswerPane(lambda check: make(numbers, check), lambda answer: checked(folder, task, answer))
 
 
 def answered(name: str) -> bool:
