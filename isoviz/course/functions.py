@@ -234,6 +234,8 @@ class Cases:
     - `arguments`: those of each case, drawn so that between them every constraint binds once.
     - `right`: what the function should return for a case. `read`: a returned value as it is compared, None where it is none.
     - `same`: whether a returned value is near enough to another.
+    - `holds`: whether a returned value is right for a case, where many values are: `holds(value, *case)`. Without it a value is
+      right that is the `same` as that of `right`.
     - `models`: what somebody with a wrong model returns for a case, by the name of the model. One is named only where it explains
       every case.
     - `told`: a case in a few words.
@@ -248,6 +250,7 @@ class Cases:
     told: Callable[..., str]
     seconds: float = 5.0
     differs: Callable[[Any, Any], str] = lambda _value, _right: "other"
+    holds: Callable[..., bool] | None = None
 
     def judge(self, source: Source, given: Given) -> Verdict:
         """The verdict on a function."""
@@ -266,7 +269,7 @@ class Cases:
             values.append(value)
         for number, (case, value) in enumerate(zip(cases, values, strict=True), 1):
             right = self.right(*case)
-            if not self.same(value, right):
+            if not (self.same(value, right) if self.holds is None else self.holds(value, *case)):
                 words = {"number": number, "case": self.told(*case), "value": value, "right": right}
                 says = texts.text(self.exercise, "says", self.differs(value, right), **{**given, **words})
                 return Verdict(False, says, words, model=self._model(cases, values))

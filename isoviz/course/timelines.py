@@ -1,0 +1,252 @@
+"""Pictures of pipelines: a timeline with the answer on its axis, times over the size of a chunk, and who waits for whom."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from isoviz.units import format_bytes, format_seconds
+
+if TYPE_CHECKING:
+    from isoviz.figures.charts.svg import Drawing
+    from isoviz.figures.charts.time_axis import TimeAxis
+    from isoviz.runtime import Trace
+
+_WIDTH, _LEFT, _RIGHT = 860.0, 110.0, 30.0
+_ROW, _BUFFER, _GAP = 22.0, 14.0, 6.0
+_LATEST = 2.5
+"""The axis ends at this multiple of the true time, at most. An answer behind it stands at the end of the axis."""
+
+
+class Mark(NamedTuple):
+    """A time to be marked on the axis: its seconds, what is written at it, and the token of its colour."""
+
+    seconds: float
+    text: str
+    token: str
+
+
+def answer_marks(answer: float, right: float, is_right: bool) -> list[Mark]:
+    """The learner's time and the true one."""
+    if is_right:
+        return [Mark(right, f"the end: {format_seconds(right)}", "good")]
+    return [
+        Mark(answer, f"your answer: {format_seconds(answer)}", "bad"),
+        Mark(right, f"the end: {format_seconds(right)}", "good"),
+    ]
+
+
+def timeline_html(
+    *panels: tuple[str, Trace, float], marks: Sequence[Mark] = (), buffers: bool = False, title: str = "Timeline"
+) -> str:
+    """Pipelines on one time axis, each with a name, its trace and the seconds of its set-up.
+
+    A hop has a row with a bar for each chunk. With `buffers` each buffer has one, with a bar for as long as a slot holds a chunk.
+    """
+    from isoviz.figures.charts.html_parts import representation
+    from isoviz.figures.charts.svg import Drawing
+    from isoviz.figures.charts.theme import MARGIN
+    from isoviz.figures.charts.time_axis import TimeAxis
+
+    latest = max(trace.seconds for _, trace, _ in panels)
+    end = min(max([latest, *(mark.seconds for mark in marks)]), _LATEST * latest)
+    said = [f"{name or 'the pipeline'} ends after {format_seconds(trace.seconds)}" for name, trace, _ in panels]
+    drawing = Drawing(title, ". ".join([*said, *(mark.text for mark in marks)]) + ".")
+    axis = TimeAxis(end, _LEFT, _WIDTH - _LEFT - _RIGHT)
+    y = MARGIN + 17.0 * len(marks)
+    top = y
+    bottom = top + sum(_height(trace, name, buffers) for name, trace, _ in panels)
+    axis.grid(drawing, top, bottom)
+    for name, trace, setup in panels:
+        y = _panel(drawing, axis, y, name, trace, setup, buffers)
+    for number, mark in enumerate(marks):
+        _mark(drawing, axis, mark, MARGIN + 17.0 * number, bottom)
+    y = axis.draw(drawing, bottom, "time since the start")
+    return representation("pipeline", drawing.render(_WIDTH, y + MARGIN - 8))
+
+
+def _height(trace: Trace, name: str, buffers: bool) -> float:
+    hops = len(trace.channels)
+    return (22.0 if name else 0.0) + hops * (_ROW + _GAP) + (hops - 1) * (_BUFFER + _GAP) * buffers + 6.0
+
+
+def _panel(drawing: Drawing, axis: TimeAxis, y: float, name: str, trace: Trace, setup: float, buffers: bool) -> float:
+    if name:
+        drawing.text(12, y + 14, f"{name}: {format_seconds(trace.seconds)}", size=12.5, bold=True)
+        y += 22
+    begun = {(each.hop, each.chunk): each.start for each in trace.requests}
+    ended = {(each.hop, each.chunk): each.end for each in trace.requests}
+    hops = len(trace.channels)
+    height = hops * (_ROW + _GAP) + (hops - 1) * (_BUFFER + _GAP) * buffers - _GAP
+    if setup > 0:
+        wide = axis.at(setup) - axis.left
+        drawing.rect(axis.left, y, wide, height, fill="faint", stroke="line", tip=f"set-up: {format_seconds(setup)}")
+        if wide > 44:
+            drawing.text(axis.left + wide / 2, y + height / 2 + 4, "set-up", size=11.5, fill="muted", anchor="middle")
+    for hop, channel in enumerate(trace.channels):
+        drawing.text(_LEFT - 10, y + _ROW / 2 + 4, channel, size=12, anchor="end")
+        for (at, chunk), start in begun.items():
+            if at == hop:
+                says = f"{channel}: chunk {chunk + 1}, {format_seconds(ended[at, chunk] - start)}"
+                _bar(drawing, axis, y, _ROW, (start, ended[at, chunk]), f"{chunk + 1}", f"dim{chunk % 2}", says)
+        y += _ROW + _GAP
+        if not buffers or hop == hops - 1:
+            continue
+        drawing.text(_LEFT - 10, y + _BUFFER / 2 + 4, f"buffer {hop + 1}", size=11, fill="muted", anchor="end")
+        for (at, chunk), start in begun.items():
+            if at == hop:
+                over = ended[hop + 1, chunk]
+                half = _BUFFER / 2
+                says = f"buffer {hop + 1}: a slot holds chunk {chunk + 1}"
+                _bar(drawing, axis, y + chunk % 2 * half, half - 1, (start, over), "", "predicted", says)
+        y += _BUFFER + _GAP
+    return y + 6.0
+
+
+def _bar(
+    drawing: Drawing, axis: TimeAxis, y: float, height: float, times: tuple[float, float], text: str, token: str, tip: str
+) -> None:
+    left, right = axis.at(times[0]), axis.at(times[1])
+    if left > axis.right:
+        return
+    drawing.rect(left, y, max(min(right, axis.right) - left, 0.5), height, fill=token, stroke="paper", tip=tip)
+    if text and right - left > 9 + 7 * len(text):
+        drawing.text((left + right) / 2, y + height / 2 + 4, text, size=11, fill="on-path", anchor="middle")
+
+
+def _mark(drawing: Drawing, axis: TimeAxis, mark: Mark, y: float, bottom: float) -> None:
+    is_behind = mark.seconds > axis.seconds * (1 + 1e-9)
+    x = axis.right if is_behind else axis.at(mark.seconds)
+    drawing.line(x, y + 14, x, bottom, stroke=mark.token, width=2, stroke_dasharray="5 3")
+    at_right = x > axis.left + axis.width / 2
+    text = f"{mark.text} →" if is_behind else mark.text
+    anchor = "end" if at_right else "start"
+    drawing.text(x, y + 10, text, size=12, fill=mark.token, anchor=anchor, bold=True)
+
+
+class Curve(NamedTuple):
+    """Seconds over bytes of a chunk: its name, the curve, the least seconds, and the points to mark (bytes, text, token)."""
+
+    name: str
+    points: Sequence[tuple[float, float]]
+    least: float
+    marks: Sequence[tuple[float, float, str, str]]
+
+
+def curves_html(curves: Sequence[Curve], within: float) -> str:
+    """A picture for each curve, both axes logarithmic: the part of it that is within a share of the least lies on green."""
+    from isoviz.figures.charts.html_parts import representation
+
+    return representation("chunk-curves", *[_curve_svg(each, within) for each in curves])
+
+
+def _curve_svg(curve: Curve, within: float) -> str:
+    from isoviz.figures.charts.svg import Drawing
+    from isoviz.figures.charts.theme import MARGIN
+
+    width, height, left = 640.0, 240.0, 90.0
+    said = [f"least time {format_seconds(curve.least)}", *(f"{text}: {format_seconds(up)}" for _, up, text, _ in curve.marks)]
+    drawing = Drawing(f"{curve.name}: time over the size of a chunk", "; ".join(said) + ".")
+    sizes = [math.log(size) for size, _ in curve.points]
+    highest = max(seconds for _, seconds in curve.points)
+    low, high = math.log(curve.least), math.log(highest)
+    room = (width - left - MARGIN - 20, height - 90)
+
+    def at(size: float, seconds: float) -> tuple[float, float]:
+        across = (math.log(size) - sizes[0]) / (sizes[-1] - sizes[0])
+        up = (math.log(min(seconds, highest)) - low) / (high - low)
+        return left + room[0] * min(max(across, 0.0), 1.0), 44 + room[1] * (1 - up)
+
+    drawing.text(MARGIN, 22, curve.name, size=13.5, bold=True)
+    floor = 44 + room[1]
+    good = [size for size, seconds in curve.points if seconds <= curve.least * (1 + within)]
+    if good:
+        begin, end = at(good[0], curve.least)[0], at(good[-1], curve.least)[0]
+        drawing.rect(begin, 44, end - begin, room[1], fill="good-soft", tip=f"within {100 * within:g} % of the least time")
+    drawing.line(left, floor, left + room[0], floor, stroke="line")
+    for size in _round_sizes(curve.points[0][0], curve.points[-1][0]):
+        x = at(size, curve.least)[0]
+        drawing.line(x, floor, x, floor + 5, stroke="line")
+        drawing.text(x, floor + 18, format_bytes(size), size=11, fill="muted", anchor="middle")
+    for seconds in (curve.least, highest):
+        drawing.text(left - 8, at(1, seconds)[1] + 4, format_seconds(seconds), size=11, fill="muted", anchor="end")
+    line = [at(size, seconds) for size, seconds in curve.points]
+    data = "".join(f"{'L' if k else 'M'}{x:.1f} {y:.1f}" for k, (x, y) in enumerate(line))
+    drawing.path(data, stroke="dim0", width=2.2)
+    for number, (size, seconds, text, token) in enumerate(curve.marks):
+        x, y = at(size, seconds)
+        drawing.element("circle", cx=x, cy=y, r=6, fill=token, stroke="paper", tip=text)
+        is_right = x > left + room[0] / 2
+        drawing.text(
+            x + (-10 if is_right else 10), y - 10 - 16 * number, text, size=12, fill=token,
+            anchor="end" if is_right else "start", bold=True, halo="paper",
+        )  # fmt: skip
+    drawing.text(left + room[0] / 2, floor + 36, "bytes of a chunk", size=12, fill="muted", anchor="middle")
+    return drawing.render(width, height)
+
+
+def _round_sizes(low: float, high: float) -> list[float]:
+    """About six powers of two between two sizes."""
+    first, last = math.ceil(math.log2(low)), math.floor(math.log2(high))
+    step = max(1, math.ceil((last - first) / 6))
+    return [2.0**power for power in range(first, last + 1, step)]
+
+
+def waiting_html(holds: Mapping[str, Sequence[str]], waits: Mapping[str, str], title: str) -> str:
+    """Who holds what, and who waits for what: transfers on the left, buffers on the right.
+
+    `holds` has the buffers of every transfer, `waits` the one that a transfer waits for. A thick arrow leads from a buffer to the
+    transfer that holds it, a dashed one from a transfer to the buffer that it waits for: on a ring of arrows all stand still.
+    """
+    from isoviz.figures.charts.html_parts import representation
+    from isoviz.figures.charts.svg import Drawing
+
+    buffers = sorted({each for held in holds.values() for each in held} | set(waits.values()))
+    said = [f"{who} holds {', '.join(held) or 'nothing'}" for who, held in holds.items()]
+    said += [f"{who} waits for {what}" for who, what in waits.items()]
+    drawing = Drawing(title, "; ".join(said) + ".")
+    width, left, right, step = 560.0, 150.0, 400.0, 58.0
+    rows = max(len(holds), len(buffers))
+    places = _placed(list(holds), left, step, rows) | _placed(buffers, right, step, rows)
+    drawing.text(16, 24, title, size=13.5, bold=True)
+    for who, held in holds.items():
+        for what in held:
+            _arrow(drawing, (right - 34, places[what][1] - 6), (left + 64, places[who][1] - 6), "dim0", f"{who} holds {what}")
+    for who, what in waits.items():
+        ends = (left + 64, places[who][1] + 6), (right - 34, places[what][1] + 6)
+        _arrow(drawing, *ends, "bad", f"{who} waits for {what}", dashes="6 4")
+    for who in holds:
+        x, y = places[who]
+        drawing.rect(x - 64, y - 17, 128, 34, fill="panel", stroke="ink", radius=5)
+        drawing.text(x, y + 4.5, who, size=12.5, anchor="middle")
+    for what in buffers:
+        x, y = places[what]
+        drawing.rect(x - 34, y - 17, 68, 34, fill="raised", stroke="ink", radius=17)
+        drawing.text(x, y + 4.5, what, size=12.5, anchor="middle")
+    y = 66 + rows * step
+    drawing.line(60, y, 92, y, stroke="dim0", width=2.4)
+    drawing.text(100, y + 4, "is held by", size=12, fill="muted")
+    drawing.line(220, y, 252, y, stroke="bad", width=2.4, stroke_dasharray="6 4")
+    drawing.text(260, y + 4, "waits for", size=12, fill="muted")
+    return representation("waiting", drawing.render(width, y + 24))
+
+
+def _placed(names: Sequence[str], x: float, step: float, rows: int) -> dict[str, tuple[float, float]]:
+    above = (rows - len(names)) * step / 2
+    return {name: (x, 70 + above + number * step) for number, name in enumerate(names)}
+
+
+def _arrow(
+    drawing: Drawing, begin: tuple[float, float], end: tuple[float, float], token: str, tip: str, dashes: str | None = None
+) -> None:
+    drawing.line(*begin, *end, stroke=token, width=2.4, marker_end=drawing.arrow(token), tip=tip, stroke_dasharray=dashes)
+
+
+Seconds = Callable[[float], float]
+
+
+def sampled_curve(seconds: Seconds, least: float, most: float, points: int = 60) -> list[tuple[float, float]]:
+    """A function of the bytes of a chunk at sizes that grow by the same factor."""
+    factor = (most / least) ** (1 / (points - 1))
+    return [(size, seconds(size)) for size in (least * factor**step for step in range(points))]
