@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _WIDTH, _LEFT, _RIGHT = 860.0, 110.0, 30.0
 _ROW, _BUFFER, _GAP = 22.0, 14.0, 6.0
+_HIGHEST, _SHARES = 0.25, (0.0, 0.05, 0.1, 0.15, 0.2, 0.25)
+"""A curve is drawn up to this share above its least time. What lies above stands at the upper end."""
 _LATEST = 2.5
 """The axis ends at this multiple of the true time, at most. An answer behind it stands at the end of the axis."""
 
@@ -63,6 +65,10 @@ def timeline_html(
     for number, mark in enumerate(marks):
         _mark(drawing, axis, mark, MARGIN + 17.0 * number, bottom)
     y = axis.draw(drawing, bottom, "time since the start")
+    if buffers:
+        drawing.rect(axis.left, y + 4, 22, _BUFFER / 2 - 1, fill="predicted")
+        drawing.text(axis.left + 30, y + 11, "a slot of the buffer holds a chunk", size=11.5, fill="muted")
+        y += 18
     return representation("pipeline", drawing.render(_WIDTH, y + MARGIN - 8))
 
 
@@ -122,20 +128,20 @@ def _mark(drawing: Drawing, axis: TimeAxis, mark: Mark, y: float, bottom: float)
     at_right = x > axis.left + axis.width / 2
     text = f"{mark.text} →" if is_behind else mark.text
     anchor = "end" if at_right else "start"
-    drawing.text(x, y + 10, text, size=12, fill=mark.token, anchor=anchor, bold=True)
+    drawing.text(x, y + 10, text, size=12, fill=mark.token, anchor=anchor, bold=True, halo="paper")
 
 
 class Curve(NamedTuple):
-    """Seconds over bytes of a chunk: its name, the curve, the least seconds, and the points to mark (bytes, text, token)."""
+    """Seconds over bytes of a chunk: its name, the curve, the least seconds, and a point: its bytes, its text and its colour."""
 
     name: str
     points: Sequence[tuple[float, float]]
     least: float
-    marks: Sequence[tuple[float, float, str, str]]
+    mark: tuple[float, float, str, str]
 
 
 def curves_html(curves: Sequence[Curve], within: float) -> str:
-    """A picture for each curve, both axes logarithmic: the part of it that is within a share of the least lies on green."""
+    """A picture for each curve. The part of it that is within a share of the least lies on green."""
     from isoviz.figures.charts.html_parts import representation
 
     return representation("chunk-curves", *[_curve_svg(each, within) for each in curves])
@@ -145,45 +151,37 @@ def _curve_svg(curve: Curve, within: float) -> str:
     from isoviz.figures.charts.svg import Drawing
     from isoviz.figures.charts.theme import MARGIN
 
-    width, height, left = 640.0, 240.0, 90.0
-    said = [f"least time {format_seconds(curve.least)}", *(f"{text}: {format_seconds(up)}" for _, up, text, _ in curve.marks)]
-    drawing = Drawing(f"{curve.name}: time over the size of a chunk", "; ".join(said) + ".")
-    sizes = [math.log(size) for size, _ in curve.points]
-    highest = max(seconds for _, seconds in curve.points)
-    low, high = math.log(curve.least), math.log(highest)
-    room = (width - left - MARGIN - 20, height - 90)
+    width, left, top, room = 680.0, 110.0, 56.0, (530.0, 150.0)
+    (size, seconds, text, token), floor = curve.mark, top + room[1]
+    drawing = Drawing(curve.name, f"Least time {format_seconds(curve.least)}. {text}.")
+    first, last = math.log(curve.points[0][0]), math.log(curve.points[-1][0])
 
-    def at(size: float, seconds: float) -> tuple[float, float]:
-        across = (math.log(size) - sizes[0]) / (sizes[-1] - sizes[0])
-        up = (math.log(min(seconds, highest)) - low) / (high - low)
-        return left + room[0] * min(max(across, 0.0), 1.0), 44 + room[1] * (1 - up)
+    def across(size: float) -> float:
+        return left + room[0] * (math.log(size) - first) / (last - first)
+
+    def up(seconds: float) -> float:
+        return floor - room[1] * min(seconds / curve.least - 1, _HIGHEST) / _HIGHEST
 
     drawing.text(MARGIN, 22, curve.name, size=13.5, bold=True)
-    floor = 44 + room[1]
-    good = [size for size, seconds in curve.points if seconds <= curve.least * (1 + within)]
+    good = [across(size) for size, seconds in curve.points if seconds <= curve.least * (1 + within)]
     if good:
-        begin, end = at(good[0], curve.least)[0], at(good[-1], curve.least)[0]
-        drawing.rect(begin, 44, end - begin, room[1], fill="good-soft", tip=f"within {100 * within:g} % of the least time")
-    drawing.line(left, floor, left + room[0], floor, stroke="line")
-    for size in _round_sizes(curve.points[0][0], curve.points[-1][0]):
-        x = at(size, curve.least)[0]
-        drawing.line(x, floor, x, floor + 5, stroke="line")
-        drawing.text(x, floor + 18, format_bytes(size), size=11, fill="muted", anchor="middle")
-    for seconds in (curve.least, highest):
-        drawing.text(left - 8, at(1, seconds)[1] + 4, format_seconds(seconds), size=11, fill="muted", anchor="end")
-    line = [at(size, seconds) for size, seconds in curve.points]
-    data = "".join(f"{'L' if k else 'M'}{x:.1f} {y:.1f}" for k, (x, y) in enumerate(line))
-    drawing.path(data, stroke="dim0", width=2.2)
-    for number, (size, seconds, text, token) in enumerate(curve.marks):
-        x, y = at(size, seconds)
-        drawing.element("circle", cx=x, cy=y, r=6, fill=token, stroke="paper", tip=text)
-        is_right = x > left + room[0] / 2
-        drawing.text(
-            x + (-10 if is_right else 10), y - 10 - 16 * number, text, size=12, fill=token,
-            anchor="end" if is_right else "start", bold=True, halo="paper",
-        )  # fmt: skip
+        drawing.rect(good[0], top, good[-1] - good[0], room[1], fill="good-soft")
+    for share in _SHARES:
+        y = up(curve.least * (1 + share))
+        said = f"+{100 * share:.0f} %" if share else f"least: {format_seconds(curve.least)}"
+        drawing.line(left, y, left + room[0], y, stroke="faint" if share else "line")
+        drawing.text(left - 8, y + 4, said, size=11, fill="muted", anchor="end")
+    for power in _round_sizes(curve.points[0][0], curve.points[-1][0]):
+        drawing.line(across(power), floor, across(power), floor + 5, stroke="line")
+        drawing.text(across(power), floor + 18, format_bytes(power), size=11, fill="muted", anchor="middle")
+    drawn = [(across(size), up(seconds)) for size, seconds in curve.points if seconds < curve.least * (1 + _HIGHEST)]
+    drawing.path("".join(f"{'L' if k else 'M'}{x:.1f} {y:.1f}" for k, (x, y) in enumerate(drawn)), stroke="dim0", width=2.2)
+    x, y = across(size), up(seconds)
+    drawing.element("circle", cx=x, cy=y, r=6, fill=token, stroke="paper", tip=text)
+    anchor = "end" if x > left + room[0] / 2 else "start"
+    drawing.text(x + (-10 if anchor == "end" else 10), y - 9, text, size=12, fill=token, anchor=anchor, bold=True, halo="paper")
     drawing.text(left + room[0] / 2, floor + 36, "bytes of a chunk", size=12, fill="muted", anchor="middle")
-    return drawing.render(width, height)
+    return drawing.render(width, floor + 48)
 
 
 def _round_sizes(low: float, high: float) -> list[float]:

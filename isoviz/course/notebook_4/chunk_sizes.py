@@ -96,10 +96,11 @@ def _picture(chunks: dict[str, int], given: Given) -> str:
     for part in _PARTS:
         nbytes, chunk = given[part], min(max(chunks[part], 1), given[part])
         token = "good" if _is_good(nbytes, chunk) else "bad"
-        mark = (chunk, _seconds(nbytes, chunk), f"your chunk: {format_bytes(chunk)}", token)
+        time = _seconds(nbytes, chunk)
+        mark = (chunk, time, f"your chunk: {format_bytes(chunk)}, {format_seconds(time)}", token)
         points = sampled_curve(partial(_seconds, nbytes), min(_SMALLEST, chunk), nbytes)
         least = _seconds(nbytes, best_chunk(nbytes))
-        curves.append(Curve(f"{_mebibytes(nbytes)}: the time T over the size of a chunk", points, least, [mark]))
+        curves.append(Curve(f"{_mebibytes(nbytes)}: the time T over the size of a chunk", points, least, mark))
     return curves_html(curves, WITHIN)
 
 

@@ -113,13 +113,14 @@ def _hop_seconds(given: Given, chunk: int) -> tuple[float, float]:
 
 def _first_chunks(given: Given, chunk: int, slots: int) -> Trace:
     chunk = min(chunk, given["bytes"] // _DRAWN)
-    plan = _plan(tuple(given.items()), chunk * _DRAWN, chunk, slots)
-    return simulate(plan, _machine(given), request_bytes=LIMIT * 64)
+    ready = {**given, "setup": 0}
+    plan = _plan(tuple(ready.items()), chunk * _DRAWN, chunk, slots)
+    return simulate(plan, _machine(ready), request_bytes=chunk)
 
 
 def _picture(given: Given, chunk: int, slots: int) -> str:
-    title = f"The first {_DRAWN} chunks of {format_bytes(chunk)}, {slots:,} slot{'s'[: slots > 1]}"
-    return timeline_html((title, _first_chunks(given, chunk, slots), given["setup"] * 1e-3), buffers=True, title=title)
+    title = f"After the set-up, the first {_DRAWN} chunks of {format_bytes(chunk)} in {slots:,} slot{'s'[: slots > 1]}"
+    return timeline_html((title, _first_chunks(given, chunk, slots), 0.0), buffers=True, title=title)
 
 
 def _words(given: Given) -> dict[str, object]:
