@@ -126,9 +126,8 @@ def _stop_of_statement(given: Given) -> Stop:
 
 def _words(given: Given) -> dict[str, object]:
     one, other = given["systems"][0]
-    solution = in_one_order(given["systems"][0])
     return {
-        "one": " then ".join(one), "other": " then ".join(other), "needs": given["systems"][0], "example": solution,
+        "one": " then ".join(one), "other": " then ".join(other), "needs": given["systems"][0],
         "stops": f"{(said := _stop_words(_stop_of_statement(given)))['steps']}; then {said['waits']}",
         "number_of_cases": len(given["systems"]),
     }  # fmt: skip
