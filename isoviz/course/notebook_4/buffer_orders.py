@@ -98,12 +98,13 @@ def _judge(source: Source, given: Given) -> Verdict:
     assert isinstance(number, int)
     orders, needs = verdict.words["value"], given["systems"][number - 1]
     if not _complete(orders, needs):  # type: ignore[arg-type]  # `_read` has read it
-        return replace(verdict, says=f"{verdict.says} {BUFFER_ORDERS.text('says', 'incomplete', given=given)}")
+        missing = BUFFER_ORDERS.text("says", "incomplete", given=given)
+        return replace(verdict, says=f"{verdict.says} {missing}")
     stop = stop_of(orders)  # type: ignore[arg-type]
     assert stop is not None
     words = {**verdict.words, **_stop_words(stop)}
-    says = f"{verdict.says} {BUFFER_ORDERS.text('says', 'stops', given=given, **words)}"
-    return replace(verdict, says=says, words=words, picture=lambda: _picture(stop))
+    stops = BUFFER_ORDERS.text("says", "stops", given=given, **words)
+    return replace(verdict, says=f"{verdict.says} {stops}", words=words, picture=lambda: _picture(stop))
 
 
 def _stop_words(stop: Stop) -> dict[str, object]:
