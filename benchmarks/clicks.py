@@ -84,6 +84,7 @@ class Hand:
         page.keyboard.press("Escape")
         notebook.until(lambda: notebook.explorer.get_attribute("data-running") == "false")
         self._drawer().get_by_test_id("example").select_option("transpose")
+        notebook.settled()  # what follows from it may move the button
         notebook.close_drawer()
         notebook.explorer.locator("[role=tab]").first.click()
         notebook.settled()
