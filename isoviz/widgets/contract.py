@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Literal, TypedDict
 
 from isoviz.schema import Named
+from isoviz.widgets.chosen.fixed_parts import ShownFixed
 from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.running.shown_runs import RunsMessage
 from isoviz.widgets.trace_contract import StepsMessage, TraceMessage
@@ -137,7 +138,7 @@ class Frame(TypedDict):
     `session` names the session: views of one session on a page share their selection. `bothEnds` says whether it is about a
     transfer; else it is about one layout, that of a pane alone, which is compared with nothing. `acknowledged` maps each
     view to its newest command that is in here. `step` says what is being computed, `notice` what the last command led to,
-    `defect` is the text of an error that should not have happened.
+    `defect` is the text of an error that should not have happened. `fixed` says what stays as it was given; null: nothing.
     """
 
     revision: int
@@ -151,6 +152,7 @@ class Frame(TypedDict):
     refusal: Refusal | None
     canUndo: bool
     canRedo: bool
+    fixed: ShownFixed | None
 
 
 class Faults(TypedDict):

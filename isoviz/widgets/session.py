@@ -32,13 +32,14 @@ from isoviz.widgets.running.rank_keeper import RankKeeper, RanksChanged
 from isoviz.widgets.running.run_thread import Finished, Progressed, Runner, with_run
 from isoviz.widgets.session_messages import Asked, Broken, Chosen, Computed, Demanded, SelectedHere, Told
 from isoviz.widgets.state import Derived, Refused, State
-from isoviz.widgets.steps import asked, changed, computed, demanding, describe
+from isoviz.widgets.steps import asked, changed, computed, demanding, describe, held
 from isoviz.widgets.worker import Calculator, Worker
 
 if TYPE_CHECKING:
     from isoviz.machines import MachineLike
     from isoviz.runtime import Trace
     from isoviz.vortex import Switch
+    from isoviz.widgets.chosen.fixed_parts import FixedParts
 
 
 _PYTHON = "explorer"
@@ -57,7 +58,8 @@ class Session(traitlets.HasTraits):
     called in the thread of the session. `session.selection` can be set as well.
 
     `both_ends=False`: the session of one layout, which is compared with nothing. `trace` is shown by a view alone, with the words
-    that `trace_machine` has for its channels. `switch` is shown by a view alone as well.
+    that `trace_machine` has for its channels. `switch` is shown by a view alone as well. `fixed` stays as it was given: what
+    would change it is refused.
 
     What costs is computed where it is demanded: by a view (`demand`), by `wait`, `run` or `observe` where there is no view. Until
     then a session knows its layouts, and no machine is made or measured.
@@ -84,6 +86,7 @@ class Session(traitlets.HasTraits):
         trace: Trace | None = None,
         trace_machine: MachineLike | None = None,
         switch: Switch | None = None,
+        fixed: FixedParts | None = None,
     ) -> None:
         start = settings or Settings()
         first = State(
@@ -95,6 +98,7 @@ class Session(traitlets.HasTraits):
             given=trace,
             given_machine=None if trace_machine is None else machine_argument("Session", trace_machine),
             given_switch=switch,
+            fixed=fixed,
         )
         self._views: dict[int, frozenset[str]] = {}
         self._demanding = threading.Lock()
@@ -307,7 +311,7 @@ class Session(traitlets.HasTraits):
             case Asked(content, then):
                 return self._commanded(state, content, then)
             case Chosen(settings, notice):
-                return replace(changed(state, settings), notice=notice)
+                return self._chosen(state, settings, notice)
             case Demanded(stages):
                 return demanding(state, replace(state, views=stages))
             case SelectedHere(selection):
@@ -335,7 +339,7 @@ class Session(traitlets.HasTraits):
             state = replace(state, acknowledged={**state.acknowledged, client: newest})
         try:
             request = read_request(content)
-            after = self._done(state, request.command, sender)
+            after = held(state, self._done(state, request.command, sender))
             if then is not None:
                 then(after, request)
             return after
@@ -344,6 +348,12 @@ class Session(traitlets.HasTraits):
             return replace(state, refused=Refused(str(kind), str(error), client, number))
         except Exception as error:  # noqa: BLE001 - a defect: told, and the messages beside this one are not lost
             return replace(state, defect=describe(error))
+
+    def _chosen(self, state: State, settings: Settings, notice: str) -> State:
+        try:
+            return replace(held(state, changed(state, settings)), notice=notice)
+        except InputError as error:
+            return replace(state, refused=Refused("choose", str(error)))
 
     def _done(self, state: State, command: Command, sender: Sender) -> State:
         """The state after a command; runs and ranks are started and ended."""

@@ -44,6 +44,7 @@ def snapshot(state: State, revision: int, session: str = "") -> Snapshot:
             "refusal": None if state.refused is None else _refusal(state.refused),
             "canUndo": bool(state.past),
             "canRedo": bool(state.future),
+            "fixed": None if state.fixed is None else state.fixed.shown,
         },
         "settings": plain(state.settings, WIRE),
         "menus": menus(derived.machine) if "machine" in state.demanded else NO_MENUS,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from isoviz.runtime import Report, Trace
     from isoviz.runtime.ledger.model_interval import ModelInterval
     from isoviz.vortex import Switch
+    from isoviz.widgets.chosen.fixed_parts import FixedParts
     from isoviz.widgets.consequences.run_places import Where
 
 
@@ -250,7 +251,7 @@ class Refused:
 class State:
     """Everything the explorer shows.
 
-    `begun` are the settings that the session began with.
+    `begun` are the settings that the session began with; `fixed` is what of them stays, None where everything may change.
     `past` and `future` are what undo and redo bring back, the nearest last; `step` names the control that was edited last, at the
     monotonic time `stepped`.
     `what_if` is tried on the present plan; it is neither saved nor undone, and over when the settings change.
@@ -288,6 +289,7 @@ class State:
     notes: int = 0
     refused: Refused | None = None
     begun: Settings | None = None
+    fixed: FixedParts | None = None
     past: tuple[Settings, ...] = ()
     future: tuple[Settings, ...] = ()
     step: object = None

@@ -44,6 +44,17 @@ def changed(state: State, settings: Settings, step: object = None) -> State:
     return _over(replaced(replace(state, past=past, future=(), step=step, stepped=now), settings))
 
 
+def held(before: State, after: State) -> State:
+    """The state `after`, which changes nothing that stays as it was given.
+
+    Raises:
+        InputError: it would.
+    """
+    if after.fixed is not None and after.settings != before.settings and (broken := after.fixed.broken_by(after.settings)):
+        raise InputError(broken)
+    return after
+
+
 def undone(state: State) -> State:
     """The state with the settings before the last step."""
     if not state.past:

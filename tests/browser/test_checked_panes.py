@@ -143,3 +143,68 @@ def test_without_a_kernel_there_is_no_button_that_does_nothing(editor: harness.N
     editor.save()
     outputs = json.dumps(json.loads(editor.path.read_text(encoding="utf-8"))["cells"][0]["outputs"])
     assert "data-isoviz-static" in outputs and "<button" not in outputs
+
+
+PLAN = (
+    CHECK
+    + """
+transfer = isoviz.Transfer.whole(
+    isoviz.IndexSpace(x=1024, y=1024), isoviz.FieldSpace(value="complex128"),
+    source=("node0.fbm0", "<F, x, y>"), destination=("node1.fbm0", "<F, y, x>"),
+)
+made = isoviz.plan(transfer, "two-node")
+hops = made.hops
+by_hand = isoviz.cost(transfer, "two-node", [hop.channel for hop in hops], [hop.destination_layout for hop in hops[:-1]])
+view = isoviz.PlanView(by_hand, "two-node", fixed=True, check=lambda plan: Said("open", f"a chunk of {plan.chunk_bytes:,} B"))
+view
+"""
+)
+MACHINE = (
+    CHECK
+    + """
+editor = isoviz.MachineEditor("two-node", fixed=True, check=lambda machine: Said("wrong", f"{len(machine.channels)} channels"))
+editor
+"""
+)
+
+
+def test_a_plan_by_hand_keeps_its_path(desk: harness.Notebook) -> None:
+    desk.show(PLAN)
+    desk.to_top()
+    desk.part("by-hand-chunk").wait_for()
+    desk.settled()
+    for gone in ("by-hand-next", "by-hand-back", "back-to-planner", "journey-planned"):
+        expect(desk.part(gone)).to_have_count(0)
+    desk.part("by-hand-chunk").focus()
+    desk.page.keyboard.press("ArrowRight")
+    desk.part("check").click()
+    expect(said(desk)).to_contain_text("a chunk of")
+    expect(said(desk)).to_have_attribute("data-old", "false")
+    assert desk.python("print(view.verdict == f'a chunk of {view.answer().chunk_bytes:,} B')") == "True"
+    desk.part("check").scroll_into_view_if_needed()
+    assert not (told := objections(desk)), "\\n".join(told)
+    desk.picture("checked-plan")
+    desk.to_top()
+    desk.picture("fixed-plan")
+
+
+def test_a_given_machine_can_be_added_to(desk: harness.Notebook) -> None:
+    desk.show(MACHINE)
+    desk.to_top()
+    desk.settled()
+    assert desk.part("new-machine").count() == 0
+    desk.part("canvas-memory-node0.sys").press("Enter")
+    expect(desk.part("memory-name")).to_have_attribute("readonly", "")
+    harness.assert_seen(desk.part("given"), "This is given: it stays as it is.")
+    assert desk.part("delete-memory").count() == 0
+    desk.picture("fixed-machine")
+    before = int(desk.python("print(len(editor.answer().channels))"))
+    desk.part("connect").select_option(index=1)
+    desk.part("check").click()
+    expect(said(desk)).to_contain_text(f"{before + 1} channels")
+    expect(desk.part("channel-name")).not_to_have_attribute("readonly", "")
+    desk.part("canvas-memory-node0.sys").press("Delete")
+    expect(desk.part("error-canvas")).to_contain_text("The memory 'node0.sys' is given: it stays as it is.")
+    assert not (told := objections(desk)), "\\n".join(told)
+    desk.part("check").scroll_into_view_if_needed()
+    desk.picture("checked-machine")

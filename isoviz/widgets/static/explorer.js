@@ -1,1 +1,1 @@
-import{Nb as a,Ob as b}from"./core.js";export{b as default,a as drawPage};
+import{Qb as a,Rb as b}from"./core.js";export{b as default,a as drawPage};

@@ -11,6 +11,7 @@ import traitlets
 
 from isoviz import checks
 from isoviz.errors import InputError
+from isoviz.widgets.chosen.fixed_parts import FixedParts
 from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.commands.command import AskVerdict
 from isoviz.widgets.commands.on_screen import on_screen
@@ -18,7 +19,7 @@ from isoviz.widgets.commands.read_command import Request
 from isoviz.widgets.consequences.derive import LAYOUTS
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.session import Session
-from isoviz.widgets.steps import asked
+from isoviz.widgets.steps import asked, held
 from isoviz.widgets.views.answering import answered
 from isoviz.widgets.views.judging import Found, Judging
 
@@ -34,7 +35,7 @@ class CheckedPane(Explorer):
 
     `check(value)` gets what `answer` returns, in a thread of its own. It returns something with a `kind`: "right", "wrong" (not
     yet), "unread" (not counted) or "open" (nothing to judge yet). The text of that, `str(…)`, stands in the pane. Where there is
-    no value, the pane says why, and nothing is called.
+    no value, the pane says why, and nothing is called. What is `fixed` stays as it was given: what would change it is refused.
 
     `verdict` is that text for as long as it is about the value on screen, else None. It can be observed.
     """
@@ -53,11 +54,18 @@ class CheckedPane(Explorer):
         pane: str,
         side: Literal["source", "destination", "both"] = "both",
         check: Check | None = None,
+        fixed: FixedParts | None = None,
     ) -> None:
         if check is not None:
             call = f"{type(self).__name__}, check"
             checks.expect_call(call, check, "a function that takes the value on screen and returns a verdict")
-        super().__init__(session, pane=pane, side=side)
+        if fixed is None:
+            super().__init__(session, pane=pane, side=side)
+        elif isinstance(session, Session):
+            raise InputError(f"{type(self).__name__}: fixed is about a session of its own; expected none beside a shared one")
+        else:
+            super().__init__(Session(session, both_ends=side == "both", fixed=fixed), pane=pane, side=side)
+            self._owns_session = True
         if check is not None:
             self._judging = Judging(check, self._found_in, self._stages, lambda: self.session.send({"kind": "hello"}))
             self.before_close(self._judging.close)
@@ -89,6 +97,16 @@ class CheckedPane(Explorer):
             raise InputError(f"{self._called}: {found.problem}")
         return found.value
 
+    def _hold(self, settings: Settings) -> None:
+        """Check that settings change nothing that is fixed.
+
+        Raises:
+            InputError: they do; the message says what stays.
+        """
+        fixed = self.session.state.fixed
+        if fixed is not None and (broken := fixed.broken_by(settings)):
+            raise InputError(f"{self._called}: {broken}")
+
     # ---- in any thread: what arrives is queued
 
     def _receive(self, widget: Any, content: Any, buffers: Any) -> None:
@@ -100,10 +118,15 @@ class CheckedPane(Explorer):
     # ---- in the thread of the session
 
     def _judge_soon(self, state: State, request: Request) -> None:
-        """Have the check judge what a command carries."""
+        """Have the check judge what a command carries.
+
+        Raises:
+            InputError: that is not what was given.
+        """
         command, judging = request.command, self._judging
         if judging is not None and isinstance(command, AskVerdict):
             settings = on_screen(state.settings, command)
+            held(state, replace(state, settings=settings))
             judging.ask(replace(asked(state), settings=settings))
 
     def _tell_verdict(self, _finished: bool) -> None:

@@ -19,6 +19,7 @@ from isoviz import checks
 from isoviz.errors import InputError, IsovizError, show
 from isoviz.layouts import FieldSpace, IndexSpace, Layout, Linearization
 from isoviz.schema import named
+from isoviz.widgets.chosen.fixed_parts import FixedParts
 from isoviz.widgets.chosen.settings import End, Settings, rows
 from isoviz.widgets.chosen.shown_array import is_array, shown_array
 from isoviz.widgets.consequences.transfer_stages import fields_of, linearization_of, space_of
@@ -75,6 +76,7 @@ class _Alone(CheckedPane):
         side: Side | None,
         pane: str,
         check: Check | None = None,
+        fixed: bool = False,
     ) -> None:
         if isinstance(layout, Explorer):
             if session is not None:
@@ -98,8 +100,11 @@ class _Alone(CheckedPane):
         self._numbers = itertools.count(1)
         self._newest = 0
         self._told = threading.local()
+        checks.flag_argument(type(self).__name__, "fixed", fixed)
         shared = session if isinstance(session, Session) else None
-        super().__init__(shared or _settings(layout, space, fields), pane=pane, side=end, check=check)
+        own: Settings = _settings(layout, space, fields) if shared is None else shared.state.settings
+        array = FixedParts(own, frozenset({"array"})) if fixed else None
+        super().__init__(own if shared is None else shared, pane=pane, side=end, check=check, fixed=array)
         self.array_values = values
         self._told.now = True
         self.value = None if self.linearization is None else self.linearization.layout
@@ -183,6 +188,7 @@ class _Alone(CheckedPane):
         same = {row.name for row in after.dimensions} == {row.name for row in before.dimensions}
         for side in (self.side,) if same else ("source", "destination"):
             after = after.with_end(side, replace(after.end(side), layout=str(given.layout)))
+        self._hold(after)
         self.session.choose(after)
         self._command({"kind": "hello"})
 
@@ -230,6 +236,7 @@ class LayoutEditor(_Alone):
 
     With `check`, a function that takes the layout, the editor has a button *Check* that judges what is on screen
     (`isoviz.widgets.views.checked_pane.CheckedPane` says what it returns). `editor.verdict` is what was said of that layout.
+    With `fixed=True` the array stays: its dimensions and its fields are as they were given, whatever is done to the layout.
 
     Raises:
         InputError: the layout does not fit the space, or arguments exclude each other.
@@ -244,8 +251,9 @@ class LayoutEditor(_Alone):
         session: Session | Explorer | None = None,
         side: Side | None = None,
         check: Check | None = None,
+        fixed: bool = False,
     ) -> None:
-        super().__init__(layout, space, fields, session, side, "layout-editor", check)
+        super().__init__(layout, space, fields, session, side, "layout-editor", check, fixed)
 
 
 class LinearizationView(_Alone):

@@ -19,6 +19,7 @@ import traitlets
 from isoviz.errors import InputError, IsovizError, show
 from isoviz.machines import Machine, MachineLike
 from isoviz.machines.edits.memory_edits import new_machine
+from isoviz.widgets.chosen.fixed_parts import FixedParts, given_part_that_differs
 from isoviz.widgets.chosen.machine_choice import DescribedMachine, MachineChoice, PresetMachine, machine_choice
 from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.consequences.chosen_machine import machine_at_once
@@ -43,6 +44,28 @@ def _faults(derived: Derived) -> list[str]:
     return [control for control in derived.problems if control.partition(":")[0] in ("machine", "machine-option")]
 
 
+def _given(fixed: object, choice: MachineChoice) -> Machine | None:
+    """The machine whose parts stay; None where all of them may change.
+
+    Raises:
+        InputError: `fixed` is no machine, or one with other parts than the machine that is chosen.
+    """
+    if fixed is False:
+        return None
+    chosen = choice.machine if isinstance(choice, DescribedMachine) else machine_at_once(choice)
+    if chosen is None:
+        raise InputError(
+            "MachineEditor, fixed: this computer is not measured yet; expected a machine, such as isoviz.probe() returns"
+        )
+    if fixed is True:
+        return chosen
+    if not isinstance(fixed, Machine):
+        raise InputError(f"MachineEditor, fixed: expected True, False or a machine, got {show(fixed)}")
+    if lost := given_part_that_differs(fixed, chosen):
+        raise InputError(f"MachineEditor, fixed: {lost} is not part of the machine {chosen.name!r} as it is in {fixed.name!r}")
+    return fixed
+
+
 class MachineEditor(CheckedPane):
     """A machine as a drawing: memories and channels to add, connect, move and change, with a value that follows.
 
@@ -58,6 +81,8 @@ class MachineEditor(CheckedPane):
 
     With `check`, a function that takes the machine, the editor has a button *Check* that judges what is on screen
     (`isoviz.widgets.views.checked_pane.CheckedPane` says what it returns). `editor.verdict` is what was said of that machine.
+    With `fixed=True` the memories, channels and shared resources that are there stay as they are, and others can be added; where
+    `fixed` is a machine, it is its parts that stay.
 
     `close` ends the view, and its session where it made it.
 
@@ -77,6 +102,7 @@ class MachineEditor(CheckedPane):
         *,
         session: Session | Explorer | None = None,
         check: Check | None = None,
+        fixed: bool | Machine = False,
     ) -> None:
         if isinstance(session, Explorer):
             session = session.session
@@ -86,7 +112,9 @@ class MachineEditor(CheckedPane):
         self._newest = 0
         self._told = threading.local()
         own = Settings(machine=choice or DescribedMachine(new_machine()))
-        super().__init__(session if isinstance(session, Session) else own, pane="machine", check=check)
+        given = _given(fixed, own.machine)
+        held = None if given is None else FixedParts(own, given=given)
+        super().__init__(session if isinstance(session, Session) else own, pane="machine", check=check, fixed=held)
         if isinstance(session, Session) and choice is not None:
             self._choose(choice)
         with suppress(IsovizError):  # what is wrong with a preset is told where it is planned
@@ -146,8 +174,10 @@ class MachineEditor(CheckedPane):
 
     def _choose(self, choice: MachineChoice) -> None:
         """Choose a machine. What the session says is not heard until it has this one."""
+        settings = replace(self.session.settings, machine=choice)
+        self._hold(settings)
         self._newest = next(self._numbers)
-        self.session.choose(replace(self.session.settings, machine=choice))
+        self.session.choose(settings)
         self.session.send({"kind": "hello", "client": self._client, "number": self._newest})
 
     # ---- from the session to Python, in the thread of the session

@@ -6,13 +6,16 @@ view
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from isoviz import checks
 from isoviz.errors import InputError, show
 from isoviz.machines import MachineLike, machine_argument
 from isoviz.planner import Options, Plan, Transfer, machine_of
 from isoviz.planner import plan as planned
+from isoviz.widgets.chosen.fixed_parts import FixedPart, FixedParts
 from isoviz.widgets.chosen.machine_choice import DescribedMachine
 from isoviz.widgets.consequences.derive import EVERYTHING, NOT_ALONE
 from isoviz.widgets.explorer import Explorer
@@ -24,8 +27,31 @@ from isoviz.widgets.views.judging import Found
 
 if TYPE_CHECKING:
     from isoviz.planner import Explanation
+    from isoviz.planner.path_plan import PathPlan
     from isoviz.widgets.chosen.settings import Settings
     from isoviz.widgets.state import Derived
+
+
+_PARTS: tuple[FixedPart, ...] = ("transfer", "machine", "path")
+"""What can be fixed of a plan."""
+
+
+def _fixed_parts(fixed: object) -> frozenset[FixedPart]:
+    """The parts that stay, as a caller names them.
+
+    Raises:
+        InputError: it is neither True, False nor some of their names.
+    """
+    if isinstance(fixed, bool):
+        return frozenset(_PARTS if fixed else ())
+    names = checks.names("PlanView, fixed", fixed, f"True, or some of {', '.join(_PARTS)}")
+    if unknown := [name for name in names if name not in _PARTS]:
+        raise InputError(f"PlanView, fixed: expected True, or some of {', '.join(_PARTS)}, got {show(unknown[0])}")
+    return frozenset(cast(FixedPart, name) for name in names)
+
+
+def _channels(path: PathPlan) -> tuple[str, ...]:
+    return tuple(hop.channel for hop in path.hops)
 
 
 class PlanView(CheckedPane):
@@ -45,6 +71,8 @@ class PlanView(CheckedPane):
 
     With `check`, a function that takes the plan, the view has a button *Check* that judges what is on screen
     (`isoviz.widgets.views.checked_pane.CheckedPane` says what it returns). `view.verdict` is what was said of that plan.
+    `fixed` names what stays as it was given: "transfer" (with its limits), "machine", "path" (its hops). True stands for all of
+    them: what is left are the layouts of the buffers, their blocks, the chunk and the target.
 
     Raises:
         InputError: none of these, a transfer without a machine, a machine beside a session, or a bundle or a transfer with lists.
@@ -60,10 +88,12 @@ class PlanView(CheckedPane):
         *,
         options: Options | None = None,
         check: Check | None = None,
+        fixed: bool | Collection[str] = False,
     ) -> None:
+        parts = _fixed_parts(fixed)
         if isinstance(shown, Explorer | Session):
-            if machine is not None or options is not None:
-                raise InputError("PlanView: machine and options are those of the session; expected none beside it")
+            if machine is not None or options is not None or parts:
+                raise InputError("PlanView: machine, options and fixed are those of the session; expected none beside it")
             super().__init__(shown.session if isinstance(shown, Explorer) else shown, pane="why", check=check)
             return
         if isinstance(shown, Transfer):
@@ -80,7 +110,9 @@ class PlanView(CheckedPane):
                 " notebook, by isoviz.figures.html(plan) and by isoviz show"
             )
         settings = settings_of_plan(shown, DescribedMachine(machine_of(shown, machine)), options)
-        super().__init__(settings, pane="why", check=check)
+        paths = tuple(frozenset({_channels(path), path.memories}) for path in shown.paths) if "path" in parts else ()
+        held = FixedParts(settings, parts, paths) if parts else None
+        super().__init__(settings, pane="why", check=check, fixed=held)
 
     @property
     def plan(self) -> Plan | None:

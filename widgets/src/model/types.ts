@@ -995,10 +995,23 @@ export interface Refusal {
 }
 
 /**
+ * What stays as it was given. `planner`: whether the planner may plan again. `memories`, `channels` and `resources` are
+ * the names of those of the machine that stay, while others may be added; they are empty where everything may change.
+ */
+export interface ShownFixed {
+  parts: ("array" | "transfer" | "machine" | "path")[];
+  planner: boolean;
+  memories: string[];
+  channels: string[];
+  resources: string[];
+}
+
+/**
  * What goes with every publication of the state. `session` names the session: views of one session on a page share their
  * selection. `bothEnds` says whether it is about a transfer; else it is about one layout, that of a pane alone, which is
  * compared with nothing. `acknowledged` maps each view to its newest command that is in here. `step` says what is being
- * computed, `notice` what the last command led to, `defect` is the text of an error that should not have happened.
+ * computed, `notice` what the last command led to, `defect` is the text of an error that should not have happened. `fixed`
+ * says what stays as it was given; null: nothing.
  */
 export interface Frame {
   revision: number;
@@ -1012,6 +1025,7 @@ export interface Frame {
   refusal: Refusal | null;
   canUndo: boolean;
   canRedo: boolean;
+  fixed: ShownFixed | null;
 }
 
 /**

@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { Button } from "#lib/button.tsx";
 import { byName } from "#model/by-name.ts";
+import { stays } from "#model/fixed.ts";
 import type { WhyPart } from "#model/types.ts";
 import { formatRate, formatSeconds } from "#model/units.ts";
 import { useView } from "#model/view.ts";
@@ -48,7 +49,7 @@ export function WhyPane(): JSX.Element {
               title="Choose path, layouts, blocks and chunk yourself, beginning with this plan"
               onClick={() => begin !== null && send("", begin)}
             />
-          ) : (
+          ) : snapshot.frame.fixed?.planner === false ? null : (
             <Button label="Back to the planner" testid="back-to-planner" onClick={() => send("", null)} />
           ))}
       </div>
@@ -69,7 +70,7 @@ export function WhyPane(): JSX.Element {
           {hand === null && why !== null && <Candidates why={why} />}
         </div>
         <div class="iv-why-column">
-          {hand === null && <PathsWhatIf />}
+          {hand === null && !stays(snapshot, "transfer") && <PathsWhatIf />}
           {hand === null && <WhatIf />}
           {region !== null && (
             <Region

@@ -97,7 +97,8 @@ const Missing = (): JSX.Element => (
 /** The plan, and below one by hand what the planner makes of the same transfer. */
 function Paths({ plan }: { plan: PlanPart }): JSX.Element {
   const { connection, snapshot } = useView();
-  const planned = plan.planner === "by hand" ? snapshot.panes.planned : null;
+  // What the planner would do says too much to somebody who is to do it by hand.
+  const planned = plan.planner === "by hand" && snapshot.frame.fixed?.planner !== false ? snapshot.panes.planned : null;
   const send = useHand();
   return (
     <>

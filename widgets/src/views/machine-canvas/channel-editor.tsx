@@ -1,5 +1,6 @@
 // What can be changed of a channel: its figures, its throughput function, the resources that it shares.
 import type { JSX } from "preact";
+import { useContext } from "preact/hooks";
 import { Button } from "#lib/button.tsx";
 import type { DrawnChannel, SetChannel } from "#model/types.ts";
 import { formatRate, formatSeconds } from "#model/units.ts";
@@ -7,7 +8,7 @@ import { plainTimes } from "#model/words.ts";
 import { Term } from "#views/controls/term.tsx";
 import { CurveEditor, type CurvePointXY } from "./curve-editor.tsx";
 import { useEditing } from "./edits.ts";
-import { Choice, Field, Refused } from "./field.tsx";
+import { Choice, Field, GivenContext, GivenLine, Refused } from "./field.tsx";
 import { PartLink } from "./part-link.tsx";
 
 /** Another channel between the same memories, by its kind. */
@@ -37,6 +38,7 @@ export function ChannelEditor({
 }): JSX.Element | null {
   const editing = useEditing();
   const { part, send } = editing;
+  const given = useContext(GivenContext);
   const [source, destination] = [part.memories[channel.source], part.memories[channel.destination]];
   const shape = part.functions[channel.function];
   const kind = part.channelKinds.find(({ name }) => name === channel.kind);
@@ -77,6 +79,7 @@ export function ChannelEditor({
           ))}
         </p>
       )}
+      <GivenLine />
       <Field name="channel-name" label="Name" value={channel.name} edit={set("name")} />
       {fitting.length > 1 && (
         <Choice
@@ -108,7 +111,7 @@ export function ChannelEditor({
       <h4>
         <Term name="throughput function">Throughput function</Term>
       </h4>
-      <CurveEditor channel={channel.name} shape={shape} operating={operating} />
+      <CurveEditor channel={channel.name} shape={given ? { ...shape, editable: false } : shape} operating={operating} />
       <Field
         name="channel-setup"
         label={<Term name="set-up">Set-up</Term>}
@@ -150,34 +153,38 @@ export function ChannelEditor({
               }
               edit={(value) => ({ do: "set-use", channel: channel.name, resource: resource.name, weight: value })}
             />
-            <Button
-              label={`${channel.name} no longer uses ${resource.name}`}
-              icon="remove"
-              iconOnly
-              onClick={() => send("use", { do: "set-use", channel: channel.name, resource: resource.name, weight: null })}
-            />
+            {!given && (
+              <Button
+                label={`${channel.name} no longer uses ${resource.name}`}
+                icon="remove"
+                iconOnly
+                onClick={() => send("use", { do: "set-use", channel: channel.name, resource: resource.name, weight: null })}
+              />
+            )}
           </div>
         );
       })}
-      <div class="iv-mc-row">
-        {unused.length > 0 && (
-          <Choice
-            name="use"
-            label="Use a resource"
-            hideLabel
-            prompt="Use a resource…"
-            value=""
-            choices={unused.map(({ name }) => ({ name, title: name }))}
-            choose={(value) => send("use", { do: "set-use", channel: channel.name, resource: value, weight: "1" })}
+      {!given && (
+        <div class="iv-mc-row">
+          {unused.length > 0 && (
+            <Choice
+              name="use"
+              label="Use a resource"
+              hideLabel
+              prompt="Use a resource…"
+              value=""
+              choices={unused.map(({ name }) => ({ name, title: name }))}
+              choose={(value) => send("use", { do: "set-use", channel: channel.name, resource: value, weight: "1" })}
+            />
+          )}
+          <Button
+            label="New resource"
+            icon="add"
+            testid="new-use"
+            onClick={() => send("use", { do: "add-resource", channel: channel.name })}
           />
-        )}
-        <Button
-          label="New resource"
-          icon="add"
-          testid="new-use"
-          onClick={() => send("use", { do: "add-resource", channel: channel.name })}
-        />
-      </div>
+        </div>
+      )}
       <Refused name="use" />
       {origin !== "" && <p class="iv-faint">Figures: {plainTimes(origin)}</p>}
       <div class="iv-mc-row">
@@ -191,11 +198,13 @@ export function ChannelEditor({
             }}
           />
         )}
-        <Button
-          label="Delete channel"
-          testid="delete-channel"
-          onClick={() => send("channel", { do: "delete", memories: [], channels: [channel.name], resources: [] })}
-        />
+        {!given && (
+          <Button
+            label="Delete channel"
+            testid="delete-channel"
+            onClick={() => send("channel", { do: "delete", memories: [], channels: [channel.name], resources: [] })}
+          />
+        )}
       </div>
       <Refused name="channel" />
     </section>

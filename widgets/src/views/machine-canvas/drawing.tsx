@@ -1,11 +1,14 @@
 // The drawing with its gestures: drag memories and nodes, pull a channel from a handle, pan, zoom, and all of it by keys.
+
 import type { ComponentChildren, JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { neighbour } from "#lib/board.ts";
 import { BoardView, type Gesture } from "#lib/board-view.tsx";
 import { centreOf, type Point } from "#lib/geometry.ts";
+import { isGiven } from "#model/fixed.ts";
 import type { DrawnMemory } from "#model/types.ts";
 import { counted, formatRate } from "#model/units.ts";
+import { useView } from "#model/view.ts";
 import { BOX } from "./arrangement.ts";
 import { BoxFrame, BoxHead } from "./box-shape.tsx";
 import { chainOf } from "./boxes.ts";
@@ -40,6 +43,7 @@ interface DrawingProps {
 export function Drawing(props: DrawingProps): JSX.Element {
   const { stage, scene, route, ends } = props;
   const editing = useEditing();
+  const { snapshot } = useView();
   const { chosen, part } = editing;
   const [pointed, setPointed] = useState<Line | null>(null);
   const [renaming, setRenaming] = useState<string | null>(null);
@@ -236,7 +240,7 @@ export function Drawing(props: DrawingProps): JSX.Element {
     }
     if (key === "Enter" || key === " ") activate(at);
     else if (key === "c" || key === "C") startPulling(at);
-    else if (key === "F2") setRenaming(at);
+    else if (key === "F2" && !isGiven(snapshot, "memory", at)) setRenaming(at);
     else if (key === "n" || key === "N") chooseBox(String(scene.nodeOf.get(at) ?? 0));
     else if (key === "b" || key === "B") chooseBox(nextBox(at));
     else if (key === "Escape" && pulling !== null) stopPulling();
@@ -293,7 +297,12 @@ export function Drawing(props: DrawingProps): JSX.Element {
         onDblClick: (event) => {
           const name =
             event.target instanceof Element ? event.target.closest<HTMLElement>("[data-memory]")?.dataset.memory : undefined;
-          if (name !== undefined && event.target instanceof Element && event.target.closest(".iv-mc-handle") === null)
+          if (
+            name !== undefined &&
+            event.target instanceof Element &&
+            event.target.closest(".iv-mc-handle") === null &&
+            !isGiven(snapshot, "memory", name)
+          )
             setRenaming(name);
         },
       }}

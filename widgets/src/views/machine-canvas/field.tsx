@@ -1,8 +1,9 @@
 // A line of text that edits the machine when it is finished: by Enter, or by leaving it. What was refused stays, with the reason.
-import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { type ComponentChildren, createContext, type JSX } from "preact";
+import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import { ErrorLine } from "#lib/error-line.tsx";
 import { useId } from "#lib/use-id.ts";
+import { GIVEN } from "#model/fixed.ts";
 import type { MachineEdit } from "#model/types.ts";
 import { Term } from "#views/controls/term.tsx";
 import { useEditing } from "./edits.ts";
@@ -22,8 +23,21 @@ interface FieldProps {
   ended?: () => void;
 }
 
+/** Whether the part whose controls these are was given, and stays. */
+export const GivenContext = createContext(false);
+
+/** Says so above the controls of a part that was given. */
+export function GivenLine(): JSX.Element | null {
+  return useContext(GivenContext) ? (
+    <p class="iv-faint" data-testid="given">
+      {GIVEN}.
+    </p>
+  ) : null;
+}
+
 export function Field(props: FieldProps): JSX.Element {
   const editing = useEditing();
+  const given = useContext(GivenContext);
   const [draft, setDraft] = useState<{ text: string; number: number } | null>(null);
   const input = useRef<HTMLInputElement>(null);
   /** What was sent last: leaving the text after Enter sends nothing again. */
@@ -39,7 +53,7 @@ export function Field(props: FieldProps): JSX.Element {
     if (props.eager) input.current?.select();
   }, []);
   const finish = (text: string): void => {
-    if (sent.current === text) return;
+    if (given || sent.current === text) return;
     sent.current = text;
     if (text === props.value) setDraft(null);
     else setDraft({ text, number: editing.send(props.name, props.edit(text)) });
@@ -57,7 +71,8 @@ export function Field(props: FieldProps): JSX.Element {
         data-testid={props.name}
         value={draft?.text ?? props.value}
         placeholder={props.placeholder ?? ""}
-        title={props.title}
+        title={given ? GIVEN : props.title}
+        readOnly={given}
         autocomplete="off"
         spellcheck={false}
         aria-invalid={problem !== ""}
@@ -122,6 +137,7 @@ interface ChoiceProps {
 /** One of several, chosen at once. */
 export function Choice({ name, label, value, choices, choose, prompt, hideLabel }: ChoiceProps): JSX.Element {
   const editing = useEditing();
+  const given = useContext(GivenContext);
   const id = useId();
   const problem = editing.problem(name);
   return (
@@ -135,6 +151,8 @@ export function Choice({ name, label, value, choices, choose, prompt, hideLabel 
           class="iv-input"
           data-testid={name}
           value={value}
+          disabled={given}
+          title={given ? GIVEN : undefined}
           aria-invalid={problem !== ""}
           aria-describedby={problem === "" ? undefined : `${id}-problem`}
           onChange={(event) => {
@@ -174,9 +192,16 @@ interface TickProps {
 }
 
 export function Tick({ name, label, checked, turn }: TickProps): JSX.Element {
+  const given = useContext(GivenContext);
   return (
-    <label class="iv-mc-tick">
-      <input type="checkbox" data-testid={name} checked={checked} onChange={(event) => turn(event.currentTarget.checked)} />
+    <label class="iv-mc-tick" title={given ? GIVEN : undefined}>
+      <input
+        type="checkbox"
+        disabled={given}
+        data-testid={name}
+        checked={checked}
+        onChange={(event) => turn(event.currentTarget.checked)}
+      />
       <span>{label}</span>
     </label>
   );

@@ -4,6 +4,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks"
 import { Button } from "#lib/button.tsx";
 import { Folded } from "#lib/card.tsx";
 import type { Point } from "#lib/geometry.ts";
+import { isGiven } from "#model/fixed.ts";
 import { useHighlightedPath, useSelection } from "#model/selection.ts";
 import { chunksAt } from "#model/trace/chunks-at.ts";
 import { toneOf } from "#model/trace/tones.ts";
@@ -20,7 +21,7 @@ import { chainOf } from "./boxes.ts";
 import { ChannelEditor } from "./channel-editor.tsx";
 import { Drawing } from "./drawing.tsx";
 import { type Chosen, type Editing, EditingContext, MACHINE, useCommands, useEditing } from "./edits.ts";
-import { Refused } from "./field.tsx";
+import { GivenContext, Refused } from "./field.tsx";
 import type { Bead } from "./marks.ts";
 import { MemoryEditor } from "./memory-editor.tsx";
 import { MachineOverview, NodeEditor, ResourceEditor } from "./node-editor.tsx";
@@ -293,6 +294,7 @@ function stillThere(chosen: Chosen, part: CanvasPart, counts: Counts): Chosen {
 function Editor({ machine, scene, alone }: { machine: MachinePart; scene: Scene; alone: boolean }): JSX.Element {
   const { snapshot } = useView();
   const { chosen, part } = useEditing();
+  const given = "name" in chosen && isGiven(snapshot, chosen.kind, chosen.name);
   const memory = chosen.kind === "memory" ? part.memories[chosen.place] : undefined;
   const channel = chosen.kind === "channel" ? part.channels[chosen.place] : undefined;
   const resource = chosen.kind === "resource" ? part.resources[chosen.place] : undefined;
@@ -305,35 +307,38 @@ function Editor({ machine, scene, alone }: { machine: MachinePart; scene: Scene;
       : hopsOf(plan).find((each) => each.hop.channel === channel.name)?.hop;
   return (
     <aside class="iv-mc-editor" data-testid="machine-editor" aria-label="What is selected of the machine">
-      {memory !== undefined ? (
-        <MemoryEditor key={chosen.kind === "memory" ? chosen.place : 0} memory={memory} alone={alone} />
-      ) : channel !== undefined ? (
-        <ChannelEditor
-          key={chosen.kind === "channel" ? chosen.place : 0}
-          channel={channel}
-          operating={hop === undefined ? null : { run: hop.run, rate: hop.rate }}
-        />
-      ) : resource !== undefined && chosen.kind === "resource" ? (
-        <ResourceEditor key={chosen.place} resource={resource} place={chosen.place} />
-      ) : box !== undefined ? (
-        <BoxEditor box={box} />
-      ) : bundle !== undefined ? (
-        <BundleEditor bundle={bundle} />
-      ) : chosen.kind === "node" ? (
-        <NodeEditor key={chosen.node} node={chosen.node} />
-      ) : (
-        <MachineOverview machine={machine} />
-      )}
+      <GivenContext.Provider value={given}>
+        {memory !== undefined ? (
+          <MemoryEditor key={chosen.kind === "memory" ? chosen.place : 0} memory={memory} alone={alone} />
+        ) : channel !== undefined ? (
+          <ChannelEditor
+            key={chosen.kind === "channel" ? chosen.place : 0}
+            channel={channel}
+            operating={hop === undefined ? null : { run: hop.run, rate: hop.rate }}
+          />
+        ) : resource !== undefined && chosen.kind === "resource" ? (
+          <ResourceEditor key={chosen.place} resource={resource} place={chosen.place} />
+        ) : box !== undefined ? (
+          <BoxEditor box={box} />
+        ) : bundle !== undefined ? (
+          <BundleEditor bundle={bundle} />
+        ) : chosen.kind === "node" ? (
+          <NodeEditor key={chosen.node} node={chosen.node} />
+        ) : (
+          <MachineOverview machine={machine} />
+        )}
+      </GivenContext.Provider>
     </aside>
   );
 }
 
 /** Where the machine runs, and what makes it run here. */
 function Runs(): JSX.Element {
-  const { connection } = useView();
+  const { connection, snapshot } = useView();
   const { part, send } = useEditing();
   const preset = connection.settings.machine.kind === "preset";
   const runs = preset && part.runs !== "ranks" ? "simulated" : part.runs;
+  const emulable = part.emulable.filter((name) => !isGiven(snapshot, "memory", name));
   const lacking =
     part.absent.length > 2 ? `${part.absent.length} of its ${part.memories.length} memories` : part.absent.join(" and ");
   return (
@@ -362,11 +367,11 @@ function Runs(): JSX.Element {
       ) : (
         preset && <span class="iv-faint">A preset is another computer.</span>
       )}
-      {part.emulable.length > 0 && !(preset && runs === "ranks") && !connection.offline && (
+      {emulable.length > 0 && !(preset && runs === "ranks") && !connection.offline && (
         <Button
-          label={part.emulable.length === 1 ? "Emulate it" : "Emulate these memories"}
+          label={emulable.length === 1 ? "Emulate it" : "Emulate these memories"}
           testid="emulate"
-          onClick={() => send("emulate", { do: "emulate", memories: [...part.emulable], on: true })}
+          onClick={() => send("emulate", { do: "emulate", memories: emulable, on: true })}
         />
       )}
       <Refused name="emulate" />

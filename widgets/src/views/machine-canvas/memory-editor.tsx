@@ -1,5 +1,6 @@
 // What can be changed of a memory, and the channels that begin and end there.
 import type { JSX } from "preact";
+import { useContext } from "preact/hooks";
 import { Button } from "#lib/button.tsx";
 import type { DrawnMemory, SetMemory } from "#model/types.ts";
 import { formatBytes, formatRate } from "#model/units.ts";
@@ -7,7 +8,7 @@ import { useView } from "#model/view.ts";
 import { Term } from "#views/controls/term.tsx";
 import { fittingFrom } from "./drawing.tsx";
 import { useEditing } from "./edits.ts";
-import { Choice, Field, Refused, Tick, WithinField } from "./field.tsx";
+import { Choice, Field, GivenContext, GivenLine, Refused, Tick, WithinField } from "./field.tsx";
 
 const DEVICES: ReadonlyMap<string, string> = new Map([
   ["number", "number of the device"],
@@ -24,6 +25,7 @@ export function MemoryEditor({ memory, alone }: { memory: DrawnMemory; alone: bo
   const set =
     (field: SetMemory["field"]) =>
     (value: string): SetMemory => ({ do: "set-memory", memory: memory.name, field, value });
+  const given = useContext(GivenContext);
   const kind = part.memoryKinds.find(({ name }) => name === memory.kind);
   const fitting = fittingFrom(part, memory.name);
   const index = part.memories.indexOf(memory);
@@ -33,6 +35,7 @@ export function MemoryEditor({ memory, alone }: { memory: DrawnMemory; alone: bo
       <h3>
         <Term name="memory">Memory</Term> · {kind?.words ?? memory.kind}
       </h3>
+      <GivenLine />
       <Field name="memory-name" label="Name" value={memory.name} edit={set("name")} />
       <Choice
         name="memory-kind"
@@ -103,26 +106,30 @@ export function MemoryEditor({ memory, alone }: { memory: DrawnMemory; alone: bo
         places={part.channels.flatMap((each, place) => (each.destination === index && each.source !== index ? [place] : []))}
         far="source"
       />
-      <Choice
-        name="connect"
-        label="Connect to"
-        prompt={fitting.size === 0 ? "no memory fits" : "a memory…"}
-        value=""
-        choices={part.memories
-          .filter(({ name }) => fitting.has(name))
-          .map(({ name }) => ({ name, title: name === memory.name ? `${name} (itself)` : name }))}
-        choose={(destination) => {
-          editing.expect("channel");
-          send("connect", { do: "connect", source: memory.name, destination, channelKind: "" });
-        }}
-      />
-      <div class="iv-mc-row">
-        <Button
-          label="Delete memory"
-          testid="delete-memory"
-          onClick={() => send("memory", { do: "delete", memories: [memory.name], channels: [], resources: [] })}
+      <GivenContext.Provider value={false}>
+        <Choice
+          name="connect"
+          label="Connect to"
+          prompt={fitting.size === 0 ? "no memory fits" : "a memory…"}
+          value=""
+          choices={part.memories
+            .filter(({ name }) => fitting.has(name))
+            .map(({ name }) => ({ name, title: name === memory.name ? `${name} (itself)` : name }))}
+          choose={(destination) => {
+            editing.expect("channel");
+            send("connect", { do: "connect", source: memory.name, destination, channelKind: "" });
+          }}
         />
-      </div>
+      </GivenContext.Provider>
+      {!given && (
+        <div class="iv-mc-row">
+          <Button
+            label="Delete memory"
+            testid="delete-memory"
+            onClick={() => send("memory", { do: "delete", memories: [memory.name], channels: [], resources: [] })}
+          />
+        </div>
+      )}
       <Refused name="memory" />
       <Refused name="memory-emulated" />
     </section>

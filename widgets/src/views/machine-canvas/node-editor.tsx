@@ -1,21 +1,25 @@
 // What can be changed of a node, of a shared resource, and of the machine as a whole.
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useContext, useState } from "preact/hooks";
 import { Button } from "#lib/button.tsx";
 import { useId } from "#lib/use-id.ts";
+import { isGiven } from "#model/fixed.ts";
 import type { DrawnResource, MachinePart, SetResource } from "#model/types.ts";
 import { counted, formatRate } from "#model/units.ts";
+import { useView } from "#model/view.ts";
 import { plainTimes } from "#model/words.ts";
 import { Term } from "#views/controls/term.tsx";
 import { ResourceList } from "./box-editor.tsx";
 import { useEditing } from "./edits.ts";
-import { Field, Refused, Tick, WithinField } from "./field.tsx";
+import { Field, GivenContext, GivenLine, Refused, Tick, WithinField } from "./field.tsx";
 import { PartLink } from "./part-link.tsx";
 
 export function NodeEditor({ node }: { node: number }): JSX.Element {
   const { part, send, problem } = useEditing();
   const [times, setTimes] = useState("1");
   const id = useId();
+  const { snapshot } = useView();
+  const given = part.memories.some((memory) => memory.node === node && isGiven(snapshot, "memory", memory.name));
   const members = part.memories.flatMap((memory, place) => (memory.node === node ? [place] : []));
   return (
     <section class="iv-mc-edit" data-testid="edit-node" aria-label={`Node ${node}`}>
@@ -54,13 +58,15 @@ export function NodeEditor({ node }: { node: number }): JSX.Element {
       </div>
       <p class="iv-faint">A copy has the same memories and channels, and is joined to the other nodes as this one is.</p>
       <Refused name="copy-node" />
-      <div class="iv-mc-row">
-        <Button
-          label="Delete node"
-          testid="delete-node"
-          onClick={() => send("delete-node", { do: "delete-node", node, value: "" })}
-        />
-      </div>
+      {!given && (
+        <div class="iv-mc-row">
+          <Button
+            label="Delete node"
+            testid="delete-node"
+            onClick={() => send("delete-node", { do: "delete-node", node, value: "" })}
+          />
+        </div>
+      )}
       <Refused name="delete-node" />
     </section>
   );
@@ -77,6 +83,7 @@ export function ResourceEditor({ resource, place }: { resource: DrawnResource; p
       <h3>
         <Term name="resource">Shared resource</Term>
       </h3>
+      <GivenLine />
       <Field name="resource-name" label="Name" value={resource.name} edit={set("name")} />
       <Field
         name="resource-capacity"
@@ -106,13 +113,15 @@ export function ResourceEditor({ resource, place }: { resource: DrawnResource; p
           </li>
         ))}
       </ul>
-      <div class="iv-mc-row">
-        <Button
-          label="Delete resource"
-          testid="delete-resource"
-          onClick={() => send("resource", { do: "delete", memories: [], channels: [], resources: [resource.name] })}
-        />
-      </div>
+      {!useContext(GivenContext) && (
+        <div class="iv-mc-row">
+          <Button
+            label="Delete resource"
+            testid="delete-resource"
+            onClick={() => send("resource", { do: "delete", memories: [], channels: [], resources: [resource.name] })}
+          />
+        </div>
+      )}
       <Refused name="resource" />
     </section>
   );

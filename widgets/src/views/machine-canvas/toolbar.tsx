@@ -24,6 +24,8 @@ export function Toolbar({ add, go }: ToolbarProps): JSX.Element {
   const [news, setNews] = useState<News | null>(null);
   const { machine } = connection.settings;
   const { canUndo, canRedo, step, settled, refusal } = snapshot.frame;
+  // Another machine would lack what was given.
+  const given = (snapshot.frame.fixed?.memories.length ?? 0) > 0;
   const presets = snapshot.menus.machines.map((entry) => (entry.name === "local" ? { ...entry, title: "this computer" } : entry));
   const described = { name: `described:${machine.name}`, title: machine.name, about: "" };
   const named = machine.kind === "preset" || machine.kind === "measured";
@@ -43,25 +45,36 @@ export function Toolbar({ add, go }: ToolbarProps): JSX.Element {
   return (
     <div class="iv-mc-toolbar">
       <div class="iv-mc-row">
-        <Button label="New machine" icon="add" testid="new-machine" onClick={() => editing.send("new-machine", { do: "new" })} />
-        <MenuControl
-          name="canvas-machine"
-          label="Machine"
-          hideLabel
-          hideAbout
-          value={named ? machine.name : described.name}
-          choices={named ? presets : [described, ...presets]}
-          problem={undefined}
-          command={(value) => ({ kind: "set", field: "machine", value })}
-        />
-        <Button label="Open…" testid="canvas-open" onClick={() => void open()} />
+        {!given && (
+          <>
+            <Button
+              label="New machine"
+              icon="add"
+              testid="new-machine"
+              onClick={() => editing.send("new-machine", { do: "new" })}
+            />
+            <MenuControl
+              name="canvas-machine"
+              label="Machine"
+              hideLabel
+              hideAbout
+              value={named ? machine.name : described.name}
+              choices={named ? presets : [described, ...presets]}
+              problem={undefined}
+              command={(value) => ({ kind: "set", field: "machine", value })}
+            />
+            <Button label="Open…" testid="canvas-open" onClick={() => void open()} />
+          </>
+        )}
         <Button label="Save" testid="canvas-save" onClick={() => void save(connection, "machine").then(setNews)} />
-        <Button
-          label={machine.kind === "measured" ? "Measure again" : "Measure this computer"}
-          testid="canvas-measure"
-          title={glossary.probe}
-          onClick={measure}
-        />
+        {!given && (
+          <Button
+            label={machine.kind === "measured" ? "Measure again" : "Measure this computer"}
+            testid="canvas-measure"
+            title={glossary.probe}
+            onClick={measure}
+          />
+        )}
         <span class="iv-mc-spread" />
         <Search go={go} />
       </div>

@@ -8,6 +8,7 @@ import { Icon } from "#lib/icon.tsx";
 import { useId } from "#lib/use-id.ts";
 import { byName } from "#model/by-name.ts";
 import { spacesOf } from "#model/ends.ts";
+import { stays } from "#model/fixed.ts";
 import { layoutText, parse } from "#model/layouts/notation.ts";
 import type { ShownByHand, ShownHandPath, ShownHandStop, WhyPart } from "#model/types.ts";
 import { formatBytes, formatCount, formatRate, formatSeconds, formatShare } from "#model/units.ts";
@@ -75,7 +76,7 @@ export function timeWords(why: WhyPart): string {
 }
 
 function PathByHand({ hand, path }: { hand: ShownByHand; path: ShownHandPath }): JSX.Element {
-  const { connection } = useView();
+  const { connection, snapshot } = useView();
   const send = useHand();
   const { layout } = connection.settings.source;
   return (
@@ -92,36 +93,38 @@ function PathByHand({ hand, path }: { hand: ShownByHand; path: ShownHandPath }):
           <span class="iv-hidden">reaches the destination</span>
         </span>
       )}
-      <span class="iv-hand-edit">
-        {path.onward.length > 0 && (
-          <select
-            class="iv-input"
-            data-testid="by-hand-next"
-            aria-label={`The next hop, from ${path.stops.at(-1)?.memory ?? "the source"}`}
-            value=""
-            onChange={(event) => {
-              const channel = event.currentTarget.value;
-              event.currentTarget.value = "";
-              if (channel !== "") send("", withHop(hand, channel, layout));
-            }}
-          >
-            <option value="">Next hop…</option>
-            {path.onward.map((channel) => (
-              <option key={channel.name} value={channel.name}>
-                {channel.words} to {channel.destination}, up to {formatRate(channel.peak)}
-              </option>
-            ))}
-          </select>
-        )}
-        <Button
-          label="Remove the last hop"
-          icon="remove"
-          iconOnly
-          testid="by-hand-back"
-          disabled={hand.path.length === 0}
-          onClick={() => send("", withoutHop(hand))}
-        />
-      </span>
+      {!stays(snapshot, "path") && (
+        <span class="iv-hand-edit">
+          {path.onward.length > 0 && (
+            <select
+              class="iv-input"
+              data-testid="by-hand-next"
+              aria-label={`The next hop, from ${path.stops.at(-1)?.memory ?? "the source"}`}
+              value=""
+              onChange={(event) => {
+                const channel = event.currentTarget.value;
+                event.currentTarget.value = "";
+                if (channel !== "") send("", withHop(hand, channel, layout));
+              }}
+            >
+              <option value="">Next hop…</option>
+              {path.onward.map((channel) => (
+                <option key={channel.name} value={channel.name}>
+                  {channel.words} to {channel.destination}, up to {formatRate(channel.peak)}
+                </option>
+              ))}
+            </select>
+          )}
+          <Button
+            label="Remove the last hop"
+            icon="remove"
+            iconOnly
+            testid="by-hand-back"
+            disabled={hand.path.length === 0}
+            onClick={() => send("", withoutHop(hand))}
+          />
+        </span>
+      )}
     </div>
   );
 }

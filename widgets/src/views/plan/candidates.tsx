@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Button } from "#lib/button.tsx";
 import { withName } from "#model/by-name.ts";
+import { stays } from "#model/fixed.ts";
 import { useHighlightedPath } from "#model/selection.ts";
 import type { ShownCandidate, ShownTurn, WhyPart } from "#model/types.ts";
 import { formatBytes, formatCount, formatRate, formatSeconds, formatShare } from "#model/units.ts";
@@ -45,7 +46,7 @@ export function apartWords(candidate: ShownCandidate, all: readonly ShownCandida
 }
 
 export function Candidates({ why }: { why: WhyPart }): JSX.Element | null {
-  const { connection } = useView();
+  const { connection, snapshot } = useView();
   const [highlighted, highlight] = useHighlightedPath();
   const [open, setOpen] = useState("");
   const [chosen] = why.candidates;
@@ -107,7 +108,7 @@ export function Candidates({ why }: { why: WhyPart }): JSX.Element | null {
               <div class="iv-candidate-more">
                 <p class="iv-faint">{candidate.memories.join(" → ")}</p>
                 {candidate.limit !== "" && <p>Limited by {candidate.limit}.</p>}
-                {!connection.offline && candidate.seconds !== null && (
+                {!connection.offline && candidate.seconds !== null && !stays(snapshot, "path") && (
                   <Button
                     label="Take this path"
                     testid="take-path"

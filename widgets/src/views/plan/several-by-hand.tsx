@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { Button } from "#lib/button.tsx";
 import { ProblemLine } from "#lib/error-line.tsx";
+import { stays } from "#model/fixed.ts";
 import { trackColour } from "#model/tracks.ts";
 import type { ShownByHand, ShownPathShare } from "#model/types.ts";
 import { counted, formatSeconds, formatShare } from "#model/units.ts";
@@ -23,6 +24,7 @@ export function SeveralByHand({ hand }: { hand: ShownByHand }): JSX.Element {
     paths: hand.paths.map((path, each) => (each === place ? { ...path, ...next } : path)),
   });
   const problem = snapshot.faults.problems["by-hand-path"];
+  const given = stays(snapshot, "path");
   return (
     <section class="iv-why-part iv-hand" data-testid="by-hand-paths" aria-label="Paths by hand">
       <h3>{counted(hand.paths.length, "path")} by hand</h3>
@@ -47,45 +49,51 @@ export function SeveralByHand({ hand }: { hand: ShownByHand }): JSX.Element {
             }
           />
           <span class="iv-hand-percent">{formatShare(path.share / total)}</span>
-          <Button
-            label={`Remove path ${place}`}
-            icon="remove"
-            iconOnly
-            testid={`by-hand-remove-${place}`}
-            disabled={hand.paths.length === 1}
-            onClick={() => send("", { ...hand, paths: hand.paths.filter((_, each) => each !== place) })}
-          />
-          <TextControl
-            name={`by-hand-proxies-${place}`}
-            label="through"
-            code
-            whenDone
-            value={proxiesOf(path).join(", ")}
-            placeholder="nothing: direct"
-            problem={undefined}
-            command={(value) => ({
-              kind: "by-hand",
-              part: `proxies ${place}`,
-              byHand: change(place, through(path, source.memory, namesIn(value), destination.memory, source.layout)),
-            })}
-          />
+          {!given && (
+            <Button
+              label={`Remove path ${place}`}
+              icon="remove"
+              iconOnly
+              testid={`by-hand-remove-${place}`}
+              disabled={hand.paths.length === 1}
+              onClick={() => send("", { ...hand, paths: hand.paths.filter((_, each) => each !== place) })}
+            />
+          )}
+          {!given && (
+            <TextControl
+              name={`by-hand-proxies-${place}`}
+              label="through"
+              code
+              whenDone
+              value={proxiesOf(path).join(", ")}
+              placeholder="nothing: direct"
+              problem={undefined}
+              command={(value) => ({
+                kind: "by-hand",
+                part: `proxies ${place}`,
+                byHand: change(place, through(path, source.memory, namesIn(value), destination.memory, source.layout)),
+              })}
+            />
+          )}
         </fieldset>
       ))}
       <div class="iv-mc-row">
-        <Button
-          label="Add a path"
-          icon="add"
-          testid="by-hand-add-path"
-          onClick={() =>
-            send("", {
-              ...hand,
-              paths: [
-                ...hand.paths,
-                { share: total / hand.paths.length, path: [source.memory, destination.memory], layouts: [], chunk: "" },
-              ],
-            })
-          }
-        />
+        {!given && (
+          <Button
+            label="Add a path"
+            icon="add"
+            testid="by-hand-add-path"
+            onClick={() =>
+              send("", {
+                ...hand,
+                paths: [
+                  ...hand.paths,
+                  { share: total / hand.paths.length, path: [source.memory, destination.memory], layouts: [], chunk: "" },
+                ],
+              })
+            }
+          />
+        )}
         <Button
           label="Equal shares"
           testid="by-hand-equal"

@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { Button } from "#lib/button.tsx";
 import { byName, withName } from "#model/by-name.ts";
+import { GIVEN, keepsNothing } from "#model/fixed.ts";
 import type { PlanPart, ShownChannel, ShownHeld, ShownTurn, WhatIfPart } from "#model/types.ts";
 import { formatBytes, formatCount, formatRate, formatSeconds, formatShare } from "#model/units.ts";
 import { useView } from "#model/view.ts";
@@ -44,8 +45,8 @@ export function WhatIf(): JSX.Element | null {
           <Button
             label="Keep"
             testid="what-if-keep"
-            disabled={!tried.active}
-            title="Make settings of what is tried; undo takes it back"
+            disabled={!tried.active || keepsNothing(snapshot)}
+            title={keepsNothing(snapshot) ? GIVEN : "Make settings of what is tried; undo takes it back"}
             onClick={tried.keep}
           />
           <Button
@@ -345,7 +346,7 @@ export function HopWhatIf({ channel, peak, words }: { channel: string; peak: num
           {answer.problem !== "" || answer.throughput === null
             ? answerWords(plan, answer)
             : `${formatRate(answer.throughput)}, ${timeWords(answer)}: ${slowest === undefined ? "one hop" : slowest.words} is the slowest`}{" "}
-          <Button label="Keep" quiet testid="hop-what-if-keep" onClick={tried.keep} />{" "}
+          {!keepsNothing(snapshot) && <Button label="Keep" quiet testid="hop-what-if-keep" onClick={tried.keep} />}{" "}
           <Button label="Reset" quiet testid="hop-what-if-reset" onClick={tried.reset} />
         </p>
       )}
