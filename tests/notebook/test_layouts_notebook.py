@@ -1,8 +1,7 @@
-"""The notebook of the panes alone in a real kernel: every cell runs, and shows something where there is no kernel."""
+"""The panes of the notebook on layouts in a real kernel: each shows something, also where there is no kernel any more."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from pathlib import Path
@@ -12,41 +11,51 @@ import nbclient
 import nbformat
 import pytest
 
+from isoviz.course.classroom import drawn, new_folder
+from isoviz.course.lessons import exercise
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 
 ROOT = Path(__file__).parents[2]
-NOTEBOOK = ROOT / "notebooks" / "layouts.ipynb"
-LAST = Layout("<x_in=4, F, y, x_out>").on(IndexSpace(x=8, y=6), FieldSpace(a="float32", b="float64"))
+NOTEBOOK = ROOT / "notebooks" / "1-layouts.ipynb"
+BEGUN = Layout("<F, x, y>").on(IndexSpace(x=4, y=3), FieldSpace(a="uint8", b="float32"))
 VIEW = "application/vnd.jupyter.widget-view+json"
+PANES = ("play", "play-picture", "look-picture", "pane-2", "pane-7")
+LAST = "print(view.linearization.offset(view.selection.index, view.selection.field)); view.close(); editor.close()"
 
 
 @pytest.fixture(scope="module")
-def executed(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = tmp_path_factory.mktemp("notebook")
+    return new_folder(folder, "ada", "a class")
+
+
+@pytest.fixture(scope="module")
+def executed(folder: Any) -> Any:
+    """The outputs of each cell, with a wrong answer to the first exercise."""
     notebook: Any = nbformat.read(NOTEBOOK, as_version=4)
-    notebook.cells.append(nbformat.v4.new_code_cell("view.close(); editor.close()"))  # type: ignore[no-untyped-call]
-    folder = str(tmp_path_factory.mktemp("notebook"))
-    nbclient.NotebookClient(notebook, timeout=250, resources={"metadata": {"path": folder}}).execute(
+    (asked,) = [cell for cell in notebook.cells if cell.id == "answer-1"]
+    asked.source = asked.source.replace("...", "0")
+    notebook.cells.append(nbformat.v4.new_code_cell(LAST, id="last"))  # type: ignore[no-untyped-call]
+    nbclient.NotebookClient(notebook, timeout=250, resources={"metadata": {"path": str(folder.path)}}).execute(
         env={**os.environ, "PYTHONPATH": str(ROOT)}
     )
     return {cell.id: cell.outputs for cell in notebook.cells if cell.cell_type == "code"}
 
 
-def test_it_is_committed_without_outputs() -> None:
-    for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]:
-        assert not cell.get("outputs")
-        assert cell.get("execution_count") is None
-
-
-@pytest.mark.parametrize("cell", ["editor", "view"])
-def test_each_pane_is_shown_once_with_the_last_layout_beside_it(executed: Any, cell: str) -> None:
+@pytest.mark.parametrize("cell", PANES)
+def test_each_pane_is_shown_once(executed: Any, cell: str) -> None:
     assert len([output for output in executed[cell] if VIEW in output.data]) == 1
-    (picture,) = [output.data["text/html"] for output in executed[cell] if "text/html" in output.data]
-    assert re.findall("<figcaption>(.*?)</figcaption>", picture) == ["Layout"]
-    assert "as it was left" in picture
-    assert f"<li>{LAST.layout.pretty}, {LAST.nbytes} B</li>" in picture
+    assert len([output for output in executed[cell] if "<figcaption>Layout" in output.data.get("text/html", "")]) == 1
 
 
-def test_values_go_both_ways(executed: Any) -> None:
-    assert "<x_in=4, F, y, x_out>" in executed["set"][0].data["text/plain"]
-    assert executed["wrong"][0].text.startswith("<x_in=4, F, y, x_out> - ")
-    assert int(executed["bytes"][0].data["text/plain"]) == LAST.offset({"x": 5, "y": 2}, "b")
+def test_a_pane_leaves_its_layout_as_a_picture(executed: Any) -> None:
+    for cell in ("play", "play-picture"):
+        (picture,) = [output.data["text/html"] for output in executed[cell] if "text/html" in output.data]
+        assert re.findall("<figcaption>(.*?)</figcaption>", picture) == ["Layout"]
+        assert f"<li>{BEGUN.layout.pretty}, {BEGUN.nbytes} B</li>" in picture
+
+
+def test_after_a_prediction_the_array_is_shown_with_its_element(executed: Any, folder: Any) -> None:
+    given = drawn(exercise("1.1"), folder.seed)
+    linear = Layout(given["layout"]).on(IndexSpace(given["sizes"]), FieldSpace(given["fields"]))
+    assert int(executed["last"][0].text) == linear.offset(given["index"], given["field"])
