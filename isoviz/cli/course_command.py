@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from isoviz.cli.output import whole_number
+
 LONGEST_NAME = 200
 """Characters of a learner's name, at most."""
 
@@ -43,6 +45,19 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     report.add_argument("--html", metavar="FILE", help="also write the report as a page")
     report.add_argument("--json", action="store_true", help="print one JSON object")
     report.set_defaults(func=run_report)
+
+    export = parts.add_parser(
+        "export",
+        help="the notebooks for nbgrader or otter",
+        description="Write the notebooks with a graded cell for each exercise. Learners hand in course.json and progress.jsonl"
+        " with the notebook: their numbers and answers stand there.",
+    )
+    export.add_argument("folder", metavar="FOLDER", help="where the notebooks are written")
+    graders = export.add_mutually_exclusive_group(required=True)
+    graders.add_argument("--nbgrader", dest="grader", action="store_const", const="nbgrader", help="for source/ of nbgrader")
+    graders.add_argument("--otter", dest="grader", action="store_const", const="otter", help="with a folder tests/ for otter")
+    export.add_argument("--notebook", metavar="N", type=whole_number, help="only this notebook")
+    export.set_defaults(func=run_export)
 
 
 def run_new(args: argparse.Namespace) -> int:
@@ -88,4 +103,39 @@ def run_report(args: argparse.Namespace) -> int:
         print_json(report.document.to_json())
     else:
         print_text(report.document)
+    return 0
+
+
+def run_export(args: argparse.Namespace) -> int:
+    """Write the notebooks for a grader."""
+    import json
+
+    from isoviz.cli.lab_command import notebooks_beside
+    from isoviz.cli.output import print_text
+    from isoviz.course.export import exercises_in, exported, otter_file, otter_test
+    from isoviz.errors import FileError, InputError
+    from isoviz.regular_files import reason, write_text
+
+    notebooks = {int(each.name[0]): each for each in notebooks_beside() if each.name[0].isdigit()}
+    if args.notebook is not None and args.notebook not in notebooks:
+        raise InputError(f"course export: --notebook {args.notebook}; expected one of {', '.join(map(str, notebooks))}")
+    files: dict[Path, str] = {}
+    for number, path in notebooks.items():
+        if args.notebook in (None, number):
+            notebook = json.loads(path.read_text(encoding="utf-8"))
+            files[Path(path.name)] = json.dumps(exported(notebook, args.grader), indent=1, ensure_ascii=False) + "\n"
+            if args.grader == "otter":
+                files |= {Path("tests") / otter_file(name): otter_test(name) for name in exercises_in(notebook)}
+    folder = Path(args.folder)
+    taken = [name for name in files if (folder / name).exists()]
+    if taken:
+        raise FileError(f"{folder / taken[0]} is there already; expected a folder without it")
+    try:
+        for each in {(folder / name).parent for name in files}:
+            each.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{folder}: the folder cannot be made: {reason(error)}") from error
+    for name, text in files.items():
+        write_text(folder / name, text)
+    print_text(f"{folder}: {len(files)} files for {args.grader}")
     return 0

@@ -12,6 +12,6 @@ counted, and neither is the same answer once more. Everything works without a ne
 `isoviz course new`, `report` and `export` are for a class: see the page for teachers.
 """
 
-from isoviz.course.lessons import answered, check, given, pane, progress, start, statement, terms
+from isoviz.course.lessons import answered, check, given, pane, points, progress, start, statement, terms
 
-__all__ = ["answered", "check", "given", "pane", "progress", "start", "statement", "terms"]
+__all__ = ["answered", "check", "given", "pane", "points", "progress", "start", "statement", "terms"]

@@ -14,6 +14,7 @@ from isoviz.course.answer_pane import AnswerPane
 from isoviz.course.checking import checked
 from isoviz.course.classroom import FILE, LearnersFolder, anybodys_seed, new_folder, opened_folder
 from isoviz.course.exercise import Exercise
+from isoviz.course.outcome import outcome_of
 from isoviz.course.progress import digest
 from isoviz.course.shown import Shown
 from isoviz.course.texts import shared
@@ -141,6 +142,17 @@ def answered(name: str) -> bool:
     """
     numbers = digest(given(name))
     return any(each.numbers == numbers for each in learners_folder().progress.attempts(name))
+
+
+def points(name: str) -> int:
+    """1 where an exercise is right, else 0, by the answers that are kept in the folder: they are judged again.
+
+    Of a prediction the first answer counts.
+
+    Raises:
+        InputError: there is no such exercise. FileError: see `start`.
+    """
+    return outcome_of(learners_folder(), exercise(name)).points
 
 
 def progress() -> Shown:

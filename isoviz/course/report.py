@@ -20,6 +20,7 @@ from isoviz.course.classroom import LearnersFolder, learner_seed, opened_folder
 from isoviz.course.exercise import Exercise
 from isoviz.course.judging import Answered, Asked, Found, judge_again
 from isoviz.course.lessons import every_exercise
+from isoviz.course.outcome import Outcome
 from isoviz.course.progress import Attempt
 from isoviz.course.texts import Texts
 from isoviz.document import Cell, Document, Facts, Mark, Part, Prose, Section, Table
@@ -29,28 +30,6 @@ MOST_ATTEMPTS = 50
 """The most attempts of a learner at one exercise that are judged: the first ones, and the last."""
 COLUMNS = ("learner", "folder", "exercise", "attempts", "first", "latest", "right at attempt", "points", "wrong models")
 """The columns of the CSV file: one row for each learner and exercise."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a learner did with an exercise: whether each attempt was right, and the wrong models in their order.
-
-    A prediction has a point where its first attempt was right, any other exercise where one was.
-    """
-
-    is_prediction: bool
-    rights: tuple[bool, ...] = ()
-    models: tuple[str, ...] = ()
-
-    @property
-    def right_at(self) -> int:
-        """The number of the first right attempt, 0 where there is none."""
-        return self.rights.index(True) + 1 if any(self.rights) else 0
-
-    @property
-    def points(self) -> int:
-        """1 or 0."""
-        return int(self.right_at == 1 if self.is_prediction else self.right_at > 0)
 
 
 @dataclass
