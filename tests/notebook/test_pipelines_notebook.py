@@ -1,9 +1,9 @@
-"""The notebook about pipelines in a real kernel: every cell runs and shows its picture."""
+"""The demonstrations of the notebook about pipelines in a real kernel: each waits for an answer, and then shows its picture."""
 
 from __future__ import annotations
 
-import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,47 +11,67 @@ import nbclient
 import nbformat
 import pytest
 
+from isoviz.course.checking import checked
+from isoviz.course.classroom import new_folder
+from isoviz.course.lessons import exercises_of
+
 ROOT = Path(__file__).parents[2]
-NOTEBOOK = ROOT / "notebooks" / "pipelines.ipynb"
+NOTEBOOK = ROOT / "notebooks" / "4-pipelines.ipynb"
+DEMONSTRATIONS = ("stored-and-forwarded", "chunk-curve", "urgent-transfer", "on-this-computer")
+GUESSES = {
+    "with_priority, without = ..., ...": "with_priority, without = 30, 100",
+    "times_as_long = ...": "times_as_long = 2",
+}
+
+
+def run(folder: Path, changes: dict[str, str]) -> dict[str, Any]:
+    """The demonstrations after *Run All*, by name. `changes` replace text in the cells."""
+    notebook: Any = nbformat.read(NOTEBOOK, as_version=4)
+    for cell in notebook.cells:
+        for old, new in changes.items():
+            cell.source = cell.source.replace(old, new)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "ISOVIZ_LEDGER": "off"}
+    nbclient.NotebookClient(notebook, timeout=250, resources={"metadata": {"path": str(folder)}}).execute(env=environment)
+    cells = {cell.id: cell for cell in notebook.cells}
+    return {name: cells[name].outputs for name in DEMONSTRATIONS}
+
+
+def pictured(outputs: Any) -> str:
+    return "".join(each.data.get("text/html", "") for each in outputs if "data" in each)
 
 
 @pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """What the code cells show, as HTML; empty where one shows nothing."""
-    notebook: Any = nbformat.read(NOTEBOOK, as_version=4)
-    folder = str(tmp_path_factory.mktemp("notebook"))
-    nbclient.NotebookClient(notebook, timeout=250, resources={"metadata": {"path": folder}}).execute(
-        env={**os.environ, "PYTHONPATH": str(ROOT)}
-    )
-    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    return ["".join(output.data.get("text/html", "") for output in cell.outputs if "data" in output) for cell in cells]
-
-
-def test_it_is_committed_without_outputs() -> None:
-    for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]:
-        assert not cell.get("outputs")
-        assert cell.get("execution_count") is None
+def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What they show to somebody who has tried 4.1 and 4.2, and guessed."""
+    folder = new_folder(tmp_path_factory.mktemp("answered"), "ada", "a class")
+    for name, answer in (("4.1", 1.0), ("4.2", (4096, 4096))):
+        assert checked(folder, exercises_of(4)[name], answer).kind == "wrong"
+    return run(folder.path, GUESSES)
 
 
 @pytest.mark.full
-def test_every_cell_shows_its_picture(shown: list[str]) -> None:
-    imports, *pictures = shown
-    assert imports == ""
-    assert len(pictures) == 5
-    for number, picture in enumerate(pictures):
-        is_plot = number == 2  # the time over the chunk size, which Bokeh draws
-        found = ["<svg" in picture, "data-plot" in picture, "<script" in picture]
-        assert found == [not is_plot, is_plot, is_plot], number
+def test_nothing_is_shown_before_it_is_predicted(tmp_path: Path) -> None:
+    new_folder(tmp_path, "ada", "a class")
+    assert run(tmp_path, {}) == {name: [] for name in DEMONSTRATIONS}
 
 
 @pytest.mark.full
-def test_simulated_stands_above_measured_on_one_axis(shown: list[str]) -> None:
-    report = shown[-1]
+@pytest.mark.parametrize("name", DEMONSTRATIONS)
+def test_each_shows_its_picture(shown: dict[str, Any], name: str) -> None:
+    picture, is_plot = pictured(shown[name]), name == "chunk-curve"  # which Bokeh draws
+    assert ["<svg" in picture, "data-plot" in picture, "<script" in picture] == [not is_plot, is_plot, is_plot]
+    assert len(picture) < 3_000_000
+
+
+@pytest.mark.full
+def test_the_urgent_transfer_has_two_numbers(shown: dict[str, Any]) -> None:
+    said = "".join(each.get("text", "") for each in shown["urgent-transfer"])
+    assert re.findall(r"the urgent one ends at ([\d.]+) ms; your guess was (\d+) ms", said) == [("32.5", "30"), ("111.9", "100")]
+    assert len(set(re.findall(r"the last of all at ([\d.]+) ms", said))) == 1
+
+
+@pytest.mark.full
+def test_simulated_stands_above_measured_on_one_axis(shown: dict[str, Any]) -> None:
+    report = pictured(shown["on-this-computer"])
     assert "verified bit for bit" in report
     assert report.index("simulated") < report.index("measured / simulated")
-    assert len(json.dumps(shown)) < 2_000_000
-
-
-@pytest.mark.full
-def test_the_urgent_transfer_is_named(shown: list[str]) -> None:
-    assert "urgent" in shown[4]
