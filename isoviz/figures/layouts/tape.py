@@ -5,7 +5,7 @@ Several tapes stand above each other, row by row, so that one sees where they be
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -118,45 +118,66 @@ def _rows(tapes: Sequence[Tape], row: int) -> list[int]:
 def _draw_row(drawing: Drawing, tape: Tape, begin: int, row: int, left: float, y: float, unit: float) -> float:
     """Draw one row of one tape; returns its bottom."""
     here = [mark for mark in tape.marks if mark.byte < begin + row and mark.byte + mark.nbytes > begin]
-    above, below = here[:1], here[1:]
-    top = y + (_LABEL if above else 2)
+    words = _placed([mark for mark in here if mark.byte >= begin], lambda byte: left + (byte - begin) * unit)
+    top = y + (_LABEL if words else 2)
     drawing.text(left - 8, top + 14, tape.name, size=12, anchor="end", bold=True)
     drawing.text(left - 8, top + (29 if tape.name else 21), _begin(begin), size=11, fill="muted", anchor="end")
     if begin >= tape.length:
         drawing.text(left, top + 21, "nothing more", size=11.5, fill="muted")
-    for stretch in stretches(tape.linear, begin, min(begin + row, tape.length)):
-        _draw_stretch(drawing, tape.linear, stretch, left + (stretch.begin - begin) * unit, top, unit)
+    cells = [
+        (stretch, left + (stretch.begin - begin) * unit, (stretch.end - stretch.begin) * unit)
+        for stretch in stretches(tape.linear, begin, min(begin + row, tape.length))
+    ]
+    for stretch, x, width in cells:
+        _draw_cell(drawing, tape.linear, stretch, x, top, width)
     for mark in here:
         low, high = max(mark.byte, begin), min(mark.byte + mark.nbytes, begin + row)
-        x, width = left + (low - begin) * unit, (high - low) * unit
-        drawing.rect(x, top - 1, width, _CELL + 2, stroke="paper", radius=2, stroke_width=6)
-        drawing.rect(x, top - 1, width, _CELL + 2, stroke=mark.colour, radius=2, stroke_width=3)
-        if mark.byte >= begin:
-            where, anchor = (x, "start") if x < _WIDTH / 2 else (x + width, "end")
-            baseline = top - 5 if mark in above else top + _CELL + 14
-            drawing.text(where, baseline, mark.words, size=12, fill=mark.colour, anchor=anchor, bold=True)
-    return top + _CELL + (_LABEL if below else 4)
+        box = (left + (low - begin) * unit, top - 1, (high - low) * unit, _CELL + 2)
+        drawing.rect(*box, stroke="paper", radius=2, stroke_width=6)
+        drawing.rect(*box, stroke=mark.colour, radius=2, stroke_width=3)
+    for stretch, x, width in cells:  # above the marks, so that they can be read
+        _draw_label(drawing, tape.linear, stretch, x, top, width)
+    for mark, x, anchor, is_above in words:
+        baseline = top - 5 if is_above else top + _CELL + 14
+        drawing.text(x, baseline, mark.words, size=12, fill=mark.colour, anchor=anchor, bold=True)
+    return top + _CELL + (_LABEL if not all(is_above for *_, is_above in words) else 4)
 
 
-def _draw_stretch(drawing: Drawing, linear: Linearization, stretch: Stretch, x: float, y: float, unit: float) -> None:
-    width = (stretch.end - stretch.begin) * unit
+def _placed(marks: Sequence[TapeMark], at: Callable[[int], float]) -> list[tuple[TapeMark, float, str, bool]]:
+    """The words of marks: where they stand, their anchor, and whether above the row; below it where they would lie on others."""
+    found, end = [], 0.0
+    for mark in sorted(marks, key=lambda mark: mark.byte):
+        low, high, width = at(mark.byte), at(mark.byte + mark.nbytes), text_width(mark.words, 12, bold=True)
+        x, anchor, begin = (low, "start", low) if low < _WIDTH / 2 or width < high - low else (high, "end", high - width)
+        found.append((mark, x, anchor, begin >= end))
+        if begin >= end:
+            end = begin + width
+    return found
+
+
+def _draw_cell(drawing: Drawing, linear: Linearization, stretch: Stretch, x: float, y: float, width: float) -> None:
     if stretch.found is None:
         drawing.rect(x, y, width, _CELL, fill="panel", stroke="line")
         lines = "".join(
             f"M{x + at:.1f} {y + _CELL:.1f}l{min(8.0, width - at):.1f} {-_CELL:.1f}" for at in range(0, int(width), 8)
         )
         drawing.path(lines, stroke="muted", width=0.8, stroke_opacity=0.7)
+        return
+    red, green, blue = field_colour(linear.fields.index(stretch.found.field))
+    drawing.rect(x, y, width, _CELL, fill=f"#{red:02x}{green:02x}{blue:02x}", stroke="paper", tip=_told(linear, stretch))
+
+
+def _draw_label(drawing: Drawing, linear: Linearization, stretch: Stretch, x: float, y: float, width: float) -> None:
+    """What stands in a cell, where there is room for it."""
+    if stretch.found is None:
         if width > 52:
             drawing.text(x + width / 2, y + 21, "padding", size=11, anchor="middle", halo="panel")
         return
-    names = linear.fields.names
-    red, green, blue = field_colour(names.index(stretch.found.field))
-    drawing.rect(x, y, width, _CELL, fill=f"#{red:02x}{green:02x}{blue:02x}", stroke="paper", tip=_told(linear, stretch))
     index = ",".join(map(str, stretch.found.index))
-    lines_of_text = [index] if len(names) == 1 else [stretch.found.field, index]
-    for place, text in enumerate(lines_of_text):
+    lines = [index] if len(linear.fields) == 1 else [stretch.found.field, index]
+    for place, text in enumerate(lines):
         size = 11 if text_width(text, 11) <= width else 9
-        baseline = y + (21 if len(lines_of_text) == 1 else 14 + 14 * place)
+        baseline = y + (21 if len(lines) == 1 else 14 + 14 * place)
         if width >= 9:
             drawing.text(x + width / 2, baseline, shorten(text, width + 2, size), size=size, fill=RAMP_INK, anchor="middle")
 
