@@ -24,6 +24,14 @@ def lying_at(linear: Linearization, byte: int) -> str:
     return f"{byte_of}{field_of}the entry {entry_told(linear, found.index)}"
 
 
+def padding_begin(linear: Linearization) -> int:
+    """The first byte of padding; without any, the number of bytes."""
+    from isoviz.figures.layouts.tape import stretches
+
+    whole = stretches(linear, 0, linear.nbytes)
+    return next((stretch.begin for stretch in whole if stretch.found is None), linear.nbytes)
+
+
 class Difference(NamedTuple):
     """The first byte at which two memories differ, and what lies there in each, in words."""
 

@@ -81,7 +81,7 @@ def _asked_tape(given: Given) -> Any:
 def _pane(given: Given, check: Callable[[Any], Any]) -> Any:
     from isoviz.widgets.views.layout_views import LayoutEditor
 
-    return LayoutEditor(_BEGIN, space=given["sizes"], fields=given["fields"], check=check)
+    return LayoutEditor(_BEGIN, space=given["sizes"], fields=given["fields"], check=check, fixed=True)
 
 
 DRAGGED_LAYOUT = Exercise(

@@ -11,7 +11,7 @@ import numpy as np
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import LayoutAnswer, linear_of
 from isoviz.course.layout_models import digits_swapped
-from isoviz.course.layout_pictures import Marked, entry_told, tape_picture
+from isoviz.course.layout_pictures import Marked, entry_told, padding_begin, tape_picture
 from isoviz.layouts import Linearization, Mode
 from isoviz.layouts.hardware import LINE
 
@@ -99,10 +99,15 @@ def _judge(linear: Linearization, given: Given) -> Verdict:
         says, marks = "padding", []
     else:
         says, marks = "right", []
-    title = VECTOR_LANES.text("says", "picture", given=given)
+    title, has_padding = VECTOR_LANES.text("says", "picture", given=given), says == "padding"
     cost = VECTOR_LANES.text("says", "cost", given=given, lines=f"{_lines(linear):.3g}", **words) if says == "right" else ""
     told = VECTOR_LANES.text("says", says, given=given, **words)
-    return Verdict(says == "right", told, words, lambda: tape_picture(linear, title, *marks, row=LINE), cost=cost)
+
+    def picture() -> Any:
+        found = [Marked(padding_begin(linear), "padding")] if has_padding else marks
+        return tape_picture(linear, title, *found, row=LINE)
+
+    return Verdict(says == "right", told, words, picture, cost=cost)
 
 
 def _words(given: Given) -> dict[str, object]:
@@ -122,7 +127,7 @@ def _in(layout: str) -> Callable[[Given], Linearization]:
 def _pane(given: Given, check: Callable[[Any], Any]) -> Any:
     from isoviz.widgets.views.layout_views import LayoutEditor
 
-    return LayoutEditor("<F, x, y>", space=given["sizes"], fields=given["fields"], check=check)
+    return LayoutEditor("<F, x, y>", space=given["sizes"], fields=given["fields"], check=check, fixed=True)
 
 
 def _is_fields_first(linear: Linearization, _given: Given) -> bool:
