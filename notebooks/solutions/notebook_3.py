@@ -66,7 +66,7 @@ def program(data):
                 missed = True
         if not missed:
             break
-    return math.exp(t.value()), abs(problem.constraints["slot"].pi or 0.0)
+    return math.exp(t.value()), abs(problem.get_constraint_by_name("slot").pi or 0.0)
 
 
 def by_bisection(data):

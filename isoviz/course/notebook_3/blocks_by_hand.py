@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -12,9 +13,10 @@ import numpy as np
 
 from isoviz.course import path_rates
 from isoviz.course.exercise import Exercise, Given, NotAnAnswer, Verdict, WrongModel
-from isoviz.course.notebook_3.pictures import Drawn, Plane, framed, rate_text, rows_table, size_text
+from isoviz.course.notebook_3.pictures import Axis, Drawn, Plane, framed, rate_text, rows_table, size_text
 from isoviz.course.plans import ByHand, PlanAnswer
 from isoviz.errors import IsovizError
+from isoviz.figures.charts.html_parts import paragraph
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Machine, preset
 from isoviz.planner import Options, Plan, Transfer, cost, explain
@@ -168,16 +170,19 @@ def _region(plan: Plan, given: Given) -> str:
     found = explain(plan, machine(), options=Options(slot_limit=given["slot"]), target=given["target"]).region
     if found is None:
         return ""
-    plane = Plane(
-        "Block sizes: yours, and what the slot allows",
-        ("x_in", 16, given["x"]), ("y_in", 16, given["y"]), lambda size: f"{size:,.0f}",
-    )  # fmt: skip
+    (x, y), corners = found.chosen, found.corners
+    axes = []
+    for name, chosen, along in (("x_in", x, [corner[0] for corner in corners]), ("y_in", y, [corner[1] for corner in corners])):
+        axes.append(Axis(name, max(1, min([chosen, *along]) / 2), 2 * max([chosen, *along]), lambda size: f"{size:,.0f}"))
+    plane = Plane("Block sizes: yours, and those that are asked for", *axes)
     entries = given["slot"] / given["entry"]
-    plane.area(found.corners, "good-soft")
-    sizes = [16 * (given["x"] / 16) ** (k / 60) for k in range(61)]
-    plane.line([(x, entries / x) for x in sizes], "bad", dashed=True)
-    plane.point(max(found.chosen[0], 16), max(found.chosen[1], 16), "yours")
-    return plane.svg()
+    plane.area(corners)
+    low, high = axes[0].low, axes[0].high
+    sizes = [low * (high / low) ** (k / 200) for k in range(201)]
+    plane.line([(size, entries / size) for size in sizes], "bad", dashed=True)
+    plane.point(x, y, "yours", below=True)
+    asked = format_rate(given["target"])
+    return plane.svg() + paragraph(f"Green: blocks that sustain {asked} and fit. Dashed: a block takes the whole slot.")
 
 
 def _by_sizes(given: Given, x_in: float, y_in: float) -> ByHand:
@@ -228,12 +233,12 @@ def _words(given: Given) -> dict[str, object]:
     }
 
 
-def _pane(given: Given, check: Any) -> Any:  # noqa: ARG001  the pane has no button yet
+def _pane(given: Given, check: Callable[[Any], Any]) -> Any:
     from isoviz.widgets import PlanView
 
     options = Options(slot_limit=given["slot"])
     plan = cost(transfer_of(given), machine(), ", ".join(MEMORIES), buffer_layouts(64, 64), options=options, over_limits=True)
-    view = PlanView(plan, machine(), options=options)
+    view = PlanView(plan, machine(), options=options, check=check)
     settings = view.session.settings
     assert settings.by_hand is not None
     # The chunk of the least time follows the blocks; the constraints are judged for what is asked.

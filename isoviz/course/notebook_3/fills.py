@@ -17,7 +17,7 @@ from isoviz.planner import Options, Plan, cost, plan
 from isoviz.units import format_seconds
 
 PLANS = ("hand", "planner")
-NAMES = {"hand": "by hand", "planner": "the planner's"}
+NAMES = {"hand": "by hand", "planner": "of the planner"}
 
 
 def _draw(source: random.Random) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def _beginning(of: Given, name: str, said: float) -> str:
     drawing.text(8, 18, f"The beginning, {name}", bold=True)
 
     def at(seconds: float) -> float:
-        return left + (width - left - 20) * min(seconds / end, 1.0)
+        return left + (width - left - 40) * min(seconds / end, 1.0)
 
     begins = list(accumulate(of["seconds"], initial=of["setup"]))
     slowest = of["seconds"].index(max(of["seconds"]))
@@ -135,16 +135,13 @@ def _words(given: Given) -> dict[str, object]:
 
 
 def _table(given: Given) -> Any:
-    def drawn() -> str:
-        rows = []
-        for name in PLANS:
-            of = given[name]
-            seconds = " · ".join(f"{hop} {1e3 * each:.4g}" for hop, each in zip(of["hops"], of["seconds"], strict=True))
-            rows.append((NAMES[name], seconds, f"{of['chunks']:,}", f"{1e3 * of['setup']:.4g}", size_text(of["buffers"])))
-        header = ("plan", "each chunk takes on each hop (ms)", "chunks", "set-up (ms)", "buffers")
-        return framed(rows_table("Both plans", header, rows))
+    return Drawn(lambda: framed(*(_times(given[name], NAMES[name]) for name in PLANS)))
 
-    return Drawn(drawn)
+
+def _times(of: Given, name: str) -> str:
+    rows = [(hop, f"{1e3 * seconds:.4g} ms") for hop, seconds in zip(of["hops"], of["seconds"], strict=True)]
+    caption = f"The plan {name}: {of['chunks']:,} chunks, buffers of {size_text(of['buffers'])} in all"
+    return rows_table(caption, ("hop", "time for a chunk"), [("set-up, once", f"{1e3 * of['setup']:.4g} ms"), *rows])
 
 
 FILL = Number("the fill", "s", relative=0.01, least=0)

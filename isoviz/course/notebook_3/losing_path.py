@@ -9,7 +9,8 @@ from isoviz.course import path_rates
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import Number, Several
 from isoviz.course.notebook_3.blocks_by_hand import MEMORIES, MIB, hops_of, machine
-from isoviz.course.notebook_3.pictures import Drawn, Plane, framed, rate_text, rows_table, size_text
+from isoviz.course.notebook_3.pictures import Axis, Drawn, Plane, framed, rate_text, rows_table, size_text
+from isoviz.figures.charts.html_parts import paragraph
 from isoviz.units import format_rate, format_seconds
 
 LOSER = ("node0.fbm0", "node0.reg", "node0.zcm", "node1.zcm", "node1.fbm0")
@@ -121,31 +122,31 @@ def _judge(answer: dict[str, float], given: Given) -> Verdict:
 
 
 def _picture(given: Given, answer: dict[str, float]) -> Any:
+    def share(slot: float, factor: float) -> float:
+        """What the losing path sustains, in per cent of the winning one."""
+        winner, loser = (path_rates.sustained(_data(given, path, slot, factor)) for path in ("winner", "loser"))
+        return 100 * loser / winner
+
     def drawn() -> str:
+        slot, factor = answer["slot"], answer["factor"]
         sizes = [SLOTS[0] * 2 ** (k / 8) for k in range(8 * (len(SLOTS) - 1) + 1)]
-        curves = {
-            (path, factor): [(size, path_rates.sustained(_data(given, path, size, factor))) for size in sizes]
-            for path, factor in (("winner", 1.0), ("loser", 1.0), ("loser", answer["factor"]))
-        }
-        rates = [rate for points in curves.values() for _, rate in points]
-        plane = Plane(
-            "What both paths sustain",
-            ("slot", SLOTS[0], MOST),
-            ("TP", min(rates) * 0.95, max(rates) * 1.05),
-            size_text,
-            format_rate,
-        )
-        plane.line(curves["winner", 1.0], "path")
-        plane.line(curves["loser", 1.0], "predicted", dashed=True)
-        plane.line(curves["loser", answer["factor"]], "bad")
-        slot = answer["slot"]
-        plane.point(
-            slot, path_rates.sustained(_data(given, "loser", slot, answer["factor"])), "the losing path, with your factor", "bad"
-        )
-        plane.point(SLOTS[2], curves["winner", 1.0][16][1], "the winning path")
-        return framed(plane.svg())
+        shares = [share(size, by) for by in (1.0, factor) for size in sizes]
+        low, high = min([96, *shares]) * 0.99, max([102, *shares]) * 1.01
+        up = Axis("losing path, in % of the winning one", low, high, lambda value: f"{value:.0f} %", step=_step(low, high))
+        plane = Plane("How near the losing path comes", Axis("slot", SLOTS[0], MOST, size_text), up)
+        plane.line([(SLOTS[0], 100), (MOST, 100)], "good", dashed=True)
+        plane.line([(size, share(size, 1.0)) for size in sizes], "predicted")
+        plane.line([(size, share(size, factor)) for size in sizes], "path")
+        plane.point(slot, share(slot, factor), "your answer")
+        said = f"Grey: as it is. Blue: with {given['changed']} {factor:.4g} times as fast. It wins from the dashed line on."
+        return framed(plane.svg(), paragraph(said))
 
     return Drawn(drawn)
+
+
+def _step(low: float, high: float) -> float:
+    """The distance of ticks: about six of them."""
+    return next(step for step in (1, 2, 5, 10, 20, 50, 100, 200, 500) if (high - low) / step <= 8 or step == 500)
 
 
 def _table(given: Given) -> Any:

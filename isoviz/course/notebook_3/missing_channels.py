@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
@@ -201,10 +201,10 @@ def _words(given: Given) -> dict[str, object]:
     }
 
 
-def _pane(given: Given, check: Any) -> Any:  # noqa: ARG001  the pane has no button yet
+def _pane(given: Given, check: Callable[[Any], Any]) -> Any:
     from isoviz.widgets import MachineEditor
 
-    return MachineEditor(machine_of(given))
+    return MachineEditor(machine_of(given), check=check)
 
 
 KIND = MachineAnswer(machine_of)

@@ -12,7 +12,7 @@ from isoviz.figures.charts.html_parts import representation, table
 from isoviz.figures.charts.svg import Drawing
 from isoviz.units import format_bytes, format_rate, format_seconds
 
-WIDTH, HEIGHT, LEFT, BELOW = 560.0, 300.0, 74.0, 44.0
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BELOW = 600.0, 320.0, 74.0, 34.0, 30.0, 44.0
 
 
 @dataclass(frozen=True)
@@ -40,72 +40,91 @@ def rows_table(caption: str, header: Sequence[str], rows: Iterable[Sequence[obje
     return table(caption, header, rows, numbers=range(1, len(header)), marked=marked)
 
 
-class Plane:
-    """A plane with two logarithmic axes. Points are given in their own units."""
+@dataclass(frozen=True)
+class Axis:
+    """A logarithmic axis: its name, its ends, and how a value is written.
 
-    def __init__(self, title: str, across: tuple[str, float, float], up: tuple[str, float, float], text: Callable[[float], str],
-                 text_up: Callable[[float], str] | None = None) -> None:  # fmt: skip
-        self.drawing = Drawing(title, f"{up[0]} over {across[0]}, both in logarithms")
-        self._across, self._up = across[1:], up[1:]
-        self._axes(across[0], up[0], text, text_up or text)
+    Ticks are powers of two, or `decimal` numbers, or all multiples of `step`.
+    """
+
+    name: str
+    low: float
+    high: float
+    text: Callable[[float], str]
+    decimal: bool = False
+    step: float = 0.0
+
+    def share(self, value: float) -> float:
+        """Where a value lies: 0 at the low end, 1 at the high one."""
+        return (math.log(value) - math.log(self.low)) / (math.log(self.high) - math.log(self.low))
+
+    def holds(self, value: float) -> bool:
+        """Whether a value lies on it."""
+        return self.low * 0.999 <= value <= self.high * 1.001
+
+    @property
+    def ticks(self) -> list[float]:
+        """Round values, so few that they do not touch."""
+        if self.step:
+            return [number * self.step for number in range(math.ceil(self.low / self.step), int(self.high / self.step) + 1)]
+        if self.decimal:
+            powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+            wide = self.high / self.low > 100
+            found = [digit * 10.0**power for power in powers for digit in ((1,) if wide else (1, 2, 5))]
+            return [value for value in found if self.low <= value <= self.high]
+        first, last = math.ceil(math.log2(self.low) - 1e-9), math.floor(math.log2(self.high) + 1e-9)
+        return [2.0**power for power in range(first, last + 1, max(1, math.ceil((last - first) / 7)))]
+
+
+class Plane:
+    """A plane with two axes. Points are given in their own units."""
+
+    def __init__(self, title: str, across: Axis, up: Axis) -> None:
+        self.drawing = Drawing(title, f"{up.name} over {across.name}, both in logarithms")
+        self._across, self._up = across, up
+        floor = HEIGHT - BELOW
+        for value in across.ticks:
+            self.drawing.line(self.x(value), TOP, self.x(value), floor, stroke="faint")
+            self.drawing.text(self.x(value), floor + 15, across.text(value), size=11, fill="muted", anchor="middle")
+        for value in up.ticks:
+            self.drawing.line(LEFT, self.y(value), WIDTH - RIGHT, self.y(value), stroke="faint")
+            self.drawing.text(LEFT - 6, self.y(value) + 4, up.text(value), size=11, fill="muted", anchor="end")
+        self.drawing.text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, across.name, anchor="middle")
+        self.drawing.text(8, 16, up.name)
 
     def x(self, value: float) -> float:
         """Pixels from the left."""
-        return LEFT + (WIDTH - LEFT - 16) * _share(value, *self._across)
+        return LEFT + (WIDTH - LEFT - RIGHT) * self._across.share(value)
 
     def y(self, value: float) -> float:
         """Pixels from the top."""
-        return HEIGHT - BELOW - (HEIGHT - BELOW - 24) * _share(value, *self._up)
+        return HEIGHT - BELOW - (HEIGHT - BELOW - TOP) * self._up.share(value)
 
-    def line(self, points: Iterable[tuple[float, float]], token: str, *, dashed: bool = False) -> None:
-        """A line through points; it is cut where it leaves the plane."""
-        inside = [(self.x(x), self.y(y)) for x, y in points if self._holds(x, y)]
+    def line(self, points: Iterable[tuple[float, float]], colour: str, *, dashed: bool = False) -> None:
+        """A line through points; it ends where it leaves the plane."""
+        inside = [(self.x(x), self.y(y)) for x, y in points if self._across.holds(x) and self._up.holds(y)]
         data = " L".join(f"{x:.1f} {y:.1f}" for x, y in inside)
         more = {"stroke_dasharray": "5 4"} if dashed else {}
         if inside:
-            self.drawing.path(f"M{data}", stroke=token, width=2, **more)
+            self.drawing.path(f"M{data}", stroke=colour, width=2, **more)
 
-    def area(self, corners: Iterable[tuple[float, float]], token: str) -> None:
-        """A filled polygon."""
+    def area(self, corners: Iterable[tuple[float, float]]) -> None:
+        """A green polygon: what is asked for."""
         data = " L".join(f"{self.x(x):.1f} {self.y(y):.1f}" for x, y in corners)
         if data:
-            self.drawing.path(f"M{data}Z", fill=token, stroke="good", width=1.5)
+            self.drawing.path(f"M{data}Z", fill="good-soft", stroke="good", width=2)
 
-    def point(self, x: float, y: float, text: str, colour: str = "path") -> None:
-        """A dot with its name; a point beyond the axes stands at their end."""
-        at = min(max(self.x(x), LEFT), WIDTH - 16), min(max(self.y(y), 24), HEIGHT - BELOW)
-        self.drawing.element("circle", cx=at[0], cy=at[1], r=5.5, fill=colour)
-        beside = -10 if at[0] > WIDTH / 2 else 10
-        self.drawing.text(at[0] + beside, at[1] - 9, text, anchor="end" if beside < 0 else "start", bold=True, halo="paper")
+    def point(self, x: float, y: float, text: str, colour: str = "path", *, below: bool = False) -> None:
+        """A dot with its name, left above it or right below; a point beyond an axis stands at its end."""
+        at = min(max(self.x(x), LEFT), WIDTH - RIGHT), min(max(self.y(y), TOP), HEIGHT - BELOW)
+        self.drawing.element("circle", cx=at[0], cy=at[1], r=4.5, fill=colour, stroke="paper")
+        is_right = at[0] > WIDTH - 120 or (at[0] > LEFT + 120 and not below)
+        place = at[0] + (-10 if is_right else 10), at[1] + (18 if below else -9)
+        self.drawing.text(*place, text, anchor="end" if is_right else "start", bold=True, halo="paper")
 
     def svg(self) -> str:
         """The picture."""
         return self.drawing.render(WIDTH, HEIGHT)
-
-    def _holds(self, x: float, y: float) -> bool:
-        return all(low * 0.999 <= value <= high * 1.001 for value, (low, high) in ((x, self._across), (y, self._up)))
-
-    def _axes(self, across: str, up: str, text: Callable[[float], str], text_up: Callable[[float], str]) -> None:
-        drawing, floor = self.drawing, HEIGHT - BELOW
-        for value in _ticks(*self._across):
-            drawing.line(self.x(value), 24, self.x(value), floor, stroke="faint")
-            drawing.text(self.x(value), floor + 15, text(value), size=11, fill="muted", anchor="middle")
-        for value in _ticks(*self._up):
-            drawing.line(LEFT, self.y(value), WIDTH - 16, self.y(value), stroke="faint")
-            drawing.text(LEFT - 6, self.y(value) + 4, text_up(value), size=11, fill="muted", anchor="end")
-        drawing.text((LEFT + WIDTH - 16) / 2, HEIGHT - 8, across, anchor="middle")
-        drawing.text(4, 14, up)
-
-
-def _share(value: float, low: float, high: float) -> float:
-    return (math.log(value) - math.log(low)) / (math.log(high) - math.log(low))
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    """Powers of two, so many that they do not touch."""
-    first, last = math.ceil(math.log2(low) - 1e-9), math.floor(math.log2(high) + 1e-9)
-    step = max(1, (last - first) // 6)
-    return [2.0**power for power in range(first, last + 1, step)]
 
 
 def curve(hop: path_rates.Data, low: float, high: float, points: int = 60) -> list[tuple[float, float]]:

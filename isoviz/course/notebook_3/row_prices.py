@@ -10,7 +10,8 @@ from isoviz.course import path_rates
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import Choice, Number, Several
 from isoviz.course.notebook_3.blocks_by_hand import MEMORIES, MIB, hops_of, machine
-from isoviz.course.notebook_3.pictures import Drawn, Plane, curve, framed, hop_figures, rate_text, rows_table, size_text
+from isoviz.course.notebook_3.pictures import Axis, Drawn, Plane, curve, framed, hop_figures, rate_text, rows_table, size_text
+from isoviz.figures.charts.html_parts import paragraph
 from isoviz.units import format_rate, format_seconds
 
 SLOT = "slot"
@@ -192,14 +193,16 @@ def _curve_picture(answer: dict[str, float], given: Given) -> Any:
     def drawn() -> str:
         low, high = half / 64, half * 64
         floor = path_rates.rate(hop, low)
-        axes = ("run", low, high), ("rate", floor, 1.1 * hop["bandwidth"])
-        plane = Plane("The throughput function of the hop, and your run", *axes, size_text, format_rate)
+        axes = Axis("run", low, high, size_text), Axis("rate", floor, 1.2 * hop["bandwidth"], format_rate, decimal=True)
+        plane = Plane("The throughput function of the hop, and your runs", *axes)
         plane.line([(low, wanted), (high, wanted)], "bad", dashed=True)
+        plane.line([(low, hop["bandwidth"] / 2), (high, hop["bandwidth"] / 2)], "measured", dashed=True)
         plane.line(curve(hop, low, high), "path")
-        for name, text in (("run", "your run"), ("half", "your n½")):
+        for name, text, colour in (("run", "your run", "bad"), ("half", "your n½", "measured")):
             run = min(max(answer[name], low), high)
-            plane.point(run, path_rates.rate(hop, run), text, "measured" if name == "half" else "path")
-        return framed(plane.svg())
+            plane.point(run, path_rates.rate(hop, run), text, colour, below=name == "half")
+        said = f"Dashed: the {format_rate(wanted)} that are wanted, and half of the bandwidth."
+        return framed(plane.svg(), paragraph(said))
 
     return Drawn(drawn)
 
