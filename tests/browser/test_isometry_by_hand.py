@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import harness
 import pytest
 from playwright.sync_api import Locator, expect
 
-NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "isometry-4.3.ipynb"
+PLAN = """\
+import isoviz
 
+space, fields = isoviz.IndexSpace(x=8192, y=8192), isoviz.FieldSpace(value="complex128")
+transfer = isoviz.Transfer.whole(space, fields, "node0.fbm0", "<F, x, y>", "node1.fbm0", "<F, y, x>")
+path = "node0.fbm0, node0.zcm, node0.reg, node1.reg, node1.fbm0"
 
-def cell(name: str) -> str:
-    """What a cell of the notebook says."""
-    cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
-    return "".join(next(each["source"] for each in cells if each["id"] == name))
+def layouts(x_in, y_in):
+    rows, columns = f"<F, x_in={x_in}, y_in={y_in}, x_out, y_out>", f"<F, y_in={y_in}, x_in={x_in}, x_out, y_out>"
+    return [rows, columns, columns]
+
+plan = isoviz.cost(transfer, "two-node", path, layouts(64, 64), over_limits=True)
+view = isoviz.PlanView(plan)
+view"""
 
 
 @pytest.fixture
 def view(desk: harness.Notebook) -> harness.Notebook:
-    editor, _shown = cell("machine").rsplit("\n", 1)
-    desk.show(f"import isoviz\n{editor}\n{cell('plan')}")
+    desk.show(PLAN)
     desk.part("constraints").wait_for()
     desk.settled()
     return desk

@@ -238,7 +238,7 @@ def _pane(given: Given, check: Callable[[Any], Any]) -> Any:
 
     options = Options(slot_limit=given["slot"])
     plan = cost(transfer_of(given), machine(), ", ".join(MEMORIES), buffer_layouts(64, 64), options=options, over_limits=True)
-    view = PlanView(plan, machine(), options=options, check=check)
+    view = PlanView(plan, machine(), options=options, check=check, fixed=True)
     settings = view.session.settings
     assert settings.by_hand is not None
     # The chunk of the least time follows the blocks; the constraints are judged for what is asked.

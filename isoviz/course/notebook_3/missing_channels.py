@@ -204,7 +204,7 @@ def _words(given: Given) -> dict[str, object]:
 def _pane(given: Given, check: Callable[[Any], Any]) -> Any:
     from isoviz.widgets import MachineEditor
 
-    return MachineEditor(machine_of(given), check=check)
+    return MachineEditor(machine_of(given), check=check, fixed=True)
 
 
 KIND = MachineAnswer(machine_of)
