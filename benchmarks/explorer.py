@@ -247,8 +247,8 @@ def _cancel(notebook: Notebook, repeat: int) -> Iterator[Row]:
 
 def long_trace(requests: int) -> "isoviz.Trace":  # noqa: UP037  # a cell of a notebook evaluates it
     """A trace of about `requests` requests over six channels, made without simulating them; the slowest is always at work."""
-    from isoviz.runtime.scheduling.work import Ring, Work
     from isoviz.runtime.trace.trace import RequestSpan, Trace, TransferSpan
+    from isoviz.scheduling.work import Ring, Work
 
     seconds = (4e-6, 1.1e-5, 0.9e-5, 1.4e-5, 1.0e-5, 3e-6)  # of a request, by hop
     hops = len(seconds)

@@ -25,8 +25,8 @@ from isoviz.planner import Options, Plan, Transfer, plan
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.execution import Execution
 from isoviz.runtime.engine.open_devices import OpenedDevices
-from isoviz.runtime.scheduling.pipeline import work_of
-from isoviz.runtime.scheduling.work import Issue
+from isoviz.runtime.pipeline import work_of
+from isoviz.scheduling.work import Issue
 from isoviz.units import format_bytes, format_rate, format_seconds, parse_bytes
 
 MB = 1e6

@@ -25,7 +25,7 @@ from isoviz.units import format_bytes, format_seconds, parse_bytes
 
 if TYPE_CHECKING:
     from isoviz.runtime import Devices
-    from isoviz.runtime.scheduling.pool import Policy
+    from isoviz.scheduling.pool import Policy
 
 OTHERS = 16
 """Transfers of low priority."""

@@ -5,14 +5,14 @@ from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.prepared_transfer import PreparedTransfer
 from isoviz.runtime.engine.progress import Progress
 from isoviz.runtime.protocols import CancelToken, Devices, Endpoint, RealChannel, RealMemory, Slot, Store
-from isoviz.runtime.scheduling.coordinator import Coordinator
-from isoviz.runtime.scheduling.pool import first_come_first_served, highest_priority_first
-from isoviz.runtime.scheduling.rank_scheduler import RankScheduler
-from isoviz.runtime.scheduling.scheduler import Scheduler
 from isoviz.runtime.simulator import Simulator, simulate
 from isoviz.runtime.trace.critical_path import critical_path
 from isoviz.runtime.trace.report import HopMeasurement, Report
 from isoviz.runtime.trace.trace import RequestSpan, Span, Trace, TransferSpan
+from isoviz.scheduling.coordinator import Coordinator
+from isoviz.scheduling.pool import first_come_first_served, highest_priority_first
+from isoviz.scheduling.rank_scheduler import RankScheduler
+from isoviz.scheduling.scheduler import Scheduler
 
 __all__ = [
     "BaseEngine",

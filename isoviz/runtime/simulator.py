@@ -2,7 +2,7 @@
 
 A channel carries out its requests one after the other. The speed of a request follows from the channel's throughput function for
 the run length of the plan's hop. Requests of channels that use a shared resource get fair shares of it
-(`isoviz.planner.time.fair_sharing`). A transfer pays the set-up of its channels before it begins. With one transfer on an idle
+(`isoviz.scheduling.fair_sharing`). A transfer pays the set-up of its channels before it begins. With one transfer on an idle
 machine, the end of the trace equals the plan's `seconds`.
 """
 
@@ -21,19 +21,19 @@ from isoviz.errors import InputError, TransferError, show
 from isoviz.machines import MachineLike, machine_argument
 from isoviz.machines.cards import REQUEST_BYTES
 from isoviz.planner import Plan, machine_of
-from isoviz.runtime.scheduling.pipeline import work_of
-from isoviz.runtime.scheduling.pool import highest_priority_first
-from isoviz.runtime.scheduling.scheduler import Scheduler
-from isoviz.runtime.scheduling.work import Allocate, Cancel, Done, Failed, Finish, Issue, Submit
-from isoviz.runtime.simulated_flows import Flow, Flows
+from isoviz.runtime.pipeline import work_of
 from isoviz.runtime.trace.trace import RequestSpan, Trace, TransferSpan
+from isoviz.scheduling.flows import Flow, Flows
+from isoviz.scheduling.pool import highest_priority_first
+from isoviz.scheduling.scheduler import Scheduler
+from isoviz.scheduling.work import Allocate, Cancel, Done, Failed, Finish, Issue, Submit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from isoviz.planner.time.fair_sharing import Uses
-    from isoviz.runtime.scheduling.pool import Policy
-    from isoviz.runtime.scheduling.work import Instruction, Stimulus, Work
+    from isoviz.scheduling.fair_sharing import Uses
+    from isoviz.scheduling.pool import Policy
+    from isoviz.scheduling.work import Instruction, Stimulus, Work
 
 
 class SimStep(NamedTuple):
@@ -86,7 +86,7 @@ class _Server:
 class Simulator:
     """A machine in virtual time, which begins at 0 seconds.
 
-    - `policy`: how channels choose among transfers (`isoviz.runtime.scheduling.scheduler`).
+    - `policy`: how channels choose among transfers (`isoviz.scheduling.scheduler`).
     - `policies`: the channels with another policy, by name.
     - `request_bytes`: the length of requests in bytes, up to four times that within memory.
     - `in_flight`: replaces the number of requests that each channel takes at a time.

@@ -39,7 +39,7 @@ from isoviz.runtime import Trace
 from isoviz.runtime.ledger.ledger import Ledger
 from isoviz.runtime.ledger.ledger_entry import entry_of
 from isoviz.runtime.ledger.run_notes import read_notes
-from isoviz.runtime.scheduling.recording import Recording
+from isoviz.runtime.recording import Recording
 from isoviz.widgets.chosen import kept_sessions
 from isoviz.widgets.chosen.session_file import load_settings, session_json
 from isoviz.widgets.chosen.settings import Settings

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 
 from scheduler_cases import Case, Known
 
-from isoviz.runtime.scheduling.coordinator import Coordinator
-from isoviz.runtime.scheduling.pool import first_come_first_served, highest_priority_first
-from isoviz.runtime.scheduling.rank_scheduler import RankScheduler
-from isoviz.runtime.scheduling.scheduler import Counts
-from isoviz.runtime.scheduling.work import (
+from isoviz.scheduling.coordinator import Coordinator
+from isoviz.scheduling.pool import first_come_first_served, highest_priority_first
+from isoviz.scheduling.rank_scheduler import RankScheduler
+from isoviz.scheduling.scheduler import Counts
+from isoviz.scheduling.work import (
     Abort,
     Allocate,
     Arrived,

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind, Resource
-from isoviz.runtime.scheduling.pool import first_come_first_served, highest_priority_first
-from isoviz.runtime.scheduling.scheduler import Counts, Scheduler
-from isoviz.runtime.scheduling.work import (
+from isoviz.runtime.simulator import Simulator
+from isoviz.scheduling.pool import first_come_first_served, highest_priority_first
+from isoviz.scheduling.scheduler import Counts, Scheduler
+from isoviz.scheduling.work import (
     Allocate,
     Cancel,
     Done,
@@ -26,7 +27,6 @@ from isoviz.runtime.scheduling.work import (
     Submit,
     Work,
 )
-from isoviz.runtime.simulator import Simulator
 
 # ---- cases
 

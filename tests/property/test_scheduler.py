@@ -21,11 +21,11 @@ from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Limits, Machine, preset
 from isoviz.planner import Plan, Transfer, plan
 from isoviz.runtime import simulate
-from isoviz.runtime.scheduling.recording import Recorder, Recording
-from isoviz.runtime.scheduling.scheduler import Counts
-from isoviz.runtime.scheduling.work import Cancel, Finish, Submit
+from isoviz.runtime.recording import Recorder, Recording
 from isoviz.runtime.trace.critical_path import critical_path
 from isoviz.runtime.trace.trace import Trace
+from isoviz.scheduling.scheduler import Counts
+from isoviz.scheduling.work import Cancel, Finish, Submit
 
 Report = Callable[[str, object], None]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isoviz.runtime.scheduling.work import Allocate, Cancel, Done, Failed, Finish, Issue, Release, Submit
+from isoviz.scheduling.work import Allocate, Cancel, Done, Failed, Finish, Issue, Release, Submit
 from isoviz.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from isoviz.runtime.scheduling.work import Instruction, PathWork, Stimulus, Work
     from isoviz.runtime.simulator import SimStep
+    from isoviz.scheduling.work import Instruction, PathWork, Stimulus, Work
 
 
 def steps_text(steps: Iterable[SimStep], works: Mapping[int, Work] | None = None) -> Iterator[str]:

@@ -3,13 +3,13 @@
 Where every hop has its channel and its resources for itself, the time of a pipeline has a closed form
 (`isoviz.planner.time.makespan`). A channel may also carry several hops: of one path that passes it twice, or of several paths.
 Such hops take turns, request by request. Which one is next follows from the rules of the scheduler
-(`isoviz.runtime.scheduling.scheduler`) and of the simulator, for one transfer on an idle machine:
+(`isoviz.scheduling.scheduler`) and of the simulator, for one transfer on an idle machine:
 
 - A hop issues its chunks in order, each in requests. A chunk may begin when the hop before has written it and the ring buffer
   behind has a free slot.
 - A channel takes a number of requests at a time and carries them out one after the other. It takes the next request from the
   first hop that can continue: of the first path first, and on a path of the first hop first.
-- Requests in flight share resources fairly (`isoviz.planner.time.fair_sharing`).
+- Requests in flight share resources fairly (`isoviz.scheduling.fair_sharing`).
 
 The arithmetic is that of the simulator, so that events at the same time have the same order. The work does not depend on the
 number of chunks: what repeats itself is skipped.
@@ -24,7 +24,7 @@ from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from typing import NamedTuple
 
-from isoviz.planner.time.fair_sharing import ROUNDING, Uses, fair_rates
+from isoviz.scheduling.fair_sharing import ROUNDING, Uses, fair_rates
 
 SAME = 1e-9
 """Two states are equal if their times differ by less than this share of the time that a chunk takes: it covers rounding."""
@@ -106,7 +106,7 @@ def _with_shared_uses(lines: Sequence[PathWork]) -> list[PathWork]:
 
 
 class _Hop:
-    """The progress of a hop. The names are those of `isoviz.runtime.scheduling.pool.XD`."""
+    """The progress of a hop. The names are those of `isoviz.scheduling.pool.XD`."""
 
     __slots__ = (
         "arrived",

@@ -1,7 +1,7 @@
 """Several paths at the same time, as streams of bytes: the rate of each path, and the time at which the last one ends.
 
 Paths that share nothing do not slow each other down: the slowest path determines the time. A channel or resource that several
-paths use is divided by max-min fair sharing with progressive filling (`isoviz.planner.time.fair_sharing`). A path has the rate
+paths use is divided by max-min fair sharing with progressive filling (`isoviz.scheduling.fair_sharing`). A path has the rate
 that it has alone, unless a shared channel or resource allows less. When a path ends, the remaining paths share the capacity that
 it frees.
 
@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from isoviz.planner.time.fair_sharing import Uses, fair_rates
+from isoviz.scheduling.fair_sharing import Uses, fair_rates
 
 if TYPE_CHECKING:
     from isoviz.planner.path_plan import PathPlan

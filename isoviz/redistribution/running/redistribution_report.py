@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from isoviz.redistribution.files import redistribution_to_json
-from isoviz.runtime.scheduling.pipeline import work_of
+from isoviz.runtime.pipeline import work_of
 from isoviz.runtime.trace.trace import RequestSpan, Trace, TransferSpan
 from isoviz.units import format_bytes, format_rate, format_ratio, format_seconds
 

@@ -23,8 +23,8 @@ from isoviz.planner import Plan, Transfer, plan
 from isoviz.reproduce.isometry import realm
 from isoviz.reproduce.isometry.assumptions import cluster
 from isoviz.runtime import Simulator
-from isoviz.runtime.scheduling.pipeline import work_of
-from isoviz.runtime.scheduling.work import Work
+from isoviz.runtime.pipeline import work_of
+from isoviz.scheduling.work import Work
 
 if TYPE_CHECKING:
     from isoviz.reproduce.isometry.assumptions import Assumptions

@@ -19,7 +19,7 @@ from isoviz.reproduce.isometry.assumptions import Assumptions, sapling
 from isoviz.reproduce.isometry.microbenchmarks import AOS, FIELDS, SOA, Pair, instance, isometry_throughput, planned
 from isoviz.reproduce.plots import OURS, THEIRS
 from isoviz.runtime import Simulator
-from isoviz.runtime.scheduling.work import Ring, Work
+from isoviz.scheduling.work import Ring, Work
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine

@@ -15,7 +15,7 @@ from isoviz.reproduce.isometry.assumptions import Assumptions, sapling
 from isoviz.reproduce.isometry.microbenchmarks import AOS, DIRECT, Pair, instance, realm_copies
 from isoviz.reproduce.plots import OURS, THEIRS
 from isoviz.runtime import Simulator
-from isoviz.runtime.scheduling.work import Finish
+from isoviz.scheduling.work import Finish
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine

@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.machines import shortest_path
-from isoviz.planner.time.fair_sharing import fair_rates
+from isoviz.scheduling.fair_sharing import fair_rates
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine

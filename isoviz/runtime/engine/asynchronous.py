@@ -21,7 +21,7 @@ from isoviz.errors import RunError
 if TYPE_CHECKING:
     from isoviz.runtime.engine.dispatcher import Dispatcher
     from isoviz.runtime.engine.execution import Execution
-    from isoviz.runtime.scheduling.work import Issue
+    from isoviz.scheduling.work import Issue
 
 _LOG = logging.getLogger("isoviz")
 

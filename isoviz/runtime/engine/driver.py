@@ -21,17 +21,17 @@ from isoviz.runtime.engine.asynchronous import EndedRequests, start_request
 from isoviz.runtime.engine.dispatcher import Dispatcher
 from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
 from isoviz.runtime.opening import opening
-from isoviz.runtime.scheduling.work import Allocate, Finish, Issue, Release
 from isoviz.runtime.trace.trace import RequestSpan
+from isoviz.scheduling.work import Allocate, Finish, Issue, Release
 
 if TYPE_CHECKING:
     from isoviz.runtime.engine.asynchronous import Ended, Request
     from isoviz.runtime.engine.execution import Execution
     from isoviz.runtime.engine.open_devices import OpenedDevices
     from isoviz.runtime.engine.peers import Peers
-    from isoviz.runtime.scheduling.pool import ChannelState
-    from isoviz.runtime.scheduling.scheduler import Scheduler
-    from isoviz.runtime.scheduling.work import Finish, Instruction, Issue
+    from isoviz.scheduling.pool import ChannelState
+    from isoviz.scheduling.scheduler import Scheduler
+    from isoviz.scheduling.work import Finish, Instruction, Issue
 
 
 class Driver:

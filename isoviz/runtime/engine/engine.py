@@ -32,11 +32,11 @@ from isoviz.runtime.engine.prepared_plans import PreparedPlans
 from isoviz.runtime.engine.prepared_transfer import PreparedTransfer, never, opened
 from isoviz.runtime.engine.progress import setting, tell, watch
 from isoviz.runtime.engine.small_copies import PreparedCopies, is_small
-from isoviz.runtime.scheduling.pipeline import work_of
-from isoviz.runtime.scheduling.pool import highest_priority_first
-from isoviz.runtime.scheduling.scheduler import Scheduler
+from isoviz.runtime.pipeline import work_of
 from isoviz.runtime.trace.report import Report, emulated, unmeasured
 from isoviz.runtime.trace.trace import RequestSpan, Trace, TransferSpan
+from isoviz.scheduling.pool import highest_priority_first
+from isoviz.scheduling.scheduler import Scheduler
 
 if TYPE_CHECKING:
     from isoviz.layouts import Layout
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from isoviz.runtime.engine.prepared_transfer import OpenEnds
     from isoviz.runtime.engine.progress import ProgressCallback
     from isoviz.runtime.protocols import CancelToken, Devices
-    from isoviz.runtime.scheduling.pool import ChannelState, Policy
-    from isoviz.runtime.scheduling.work import Work
+    from isoviz.scheduling.pool import ChannelState, Policy
+    from isoviz.scheduling.work import Work
 
 
 class BaseEngine:
@@ -54,7 +54,7 @@ class BaseEngine:
 
     `isoviz.Engine` has the devices of this computer, and predicts and records what it runs.
 
-    - `policy`: how channels choose among transfers (`isoviz.runtime.scheduling.scheduler`).
+    - `policy`: how channels choose among transfers (`isoviz.scheduling.scheduler`).
     - `policies`: the channels with another policy, by name.
     - `request_bytes`: the length of requests in bytes, up to four times that where runs are long. A more urgent transfer can go
       first between two requests.

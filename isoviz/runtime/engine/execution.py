@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from isoviz.runtime.engine.event import Event
     from isoviz.runtime.engine.prepared_plans import HopOfPath
     from isoviz.runtime.protocols import CancelToken, Done, Endpoint, Expected, RealChannel, RealMemory, Slot, Store
-    from isoviz.runtime.scheduling.work import Issue, Work
+    from isoviz.scheduling.work import Issue, Work
 
 EXPECTED = 8
 """The first chunks of a path whose copies are expected. Most chunks after them have the same shapes."""

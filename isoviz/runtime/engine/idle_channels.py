@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from isoviz.runtime.engine.dispatcher import Dispatcher
     from isoviz.runtime.engine.driver import Driver
     from isoviz.runtime.engine.prepared_transfer import OpenEnds
-    from isoviz.runtime.scheduling.pool import ChannelState
+    from isoviz.scheduling.pool import ChannelState
 
 
 class IdleChannels:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from isoviz.runtime.engine.asynchronous import Request
     from isoviz.runtime.engine.dispatcher import Dispatcher
     from isoviz.runtime.engine.execution import Execution
-    from isoviz.runtime.scheduling.work import Finish, Instruction
+    from isoviz.scheduling.work import Finish, Instruction
 
 
 class Peers:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from isoviz import checks
 from isoviz.layouts.copies import without_lists
 from isoviz.runtime.device_bases import BaseMemory
-from isoviz.runtime.scheduling.pipeline import work_of
+from isoviz.runtime.pipeline import work_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from isoviz.planner import Instance, PathPlan, Plan
     from isoviz.runtime.engine.open_devices import OpenedDevices
     from isoviz.runtime.protocols import RealChannel, RealMemory
-    from isoviz.runtime.scheduling.work import Work
+    from isoviz.scheduling.work import Work
 
 
 class HopOfPath(NamedTuple):
@@ -111,7 +111,7 @@ class PreparedPlan:
         self._handling: dict[tuple[bool, bool, tuple[int, ...], int], Handling] = {}
 
     def work(self, plan: Plan, priority: int | None, *, pipelined: bool, request_bytes: int) -> Work:
-        """The work of the plan (`isoviz.runtime.scheduling.pipeline`), for requests of always the same `request_bytes`.
+        """The work of the plan (`isoviz.runtime.pipeline`), for requests of always the same `request_bytes`.
 
         Raises:
             InputError: the priority is not a whole number.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from isoviz.planner import Instance, Options, Plan
     from isoviz.runtime.engine.open_devices import OpenedDevices
     from isoviz.runtime.protocols import Endpoint, RealChannel, RealMemory
-    from isoviz.runtime.scheduling.pool import ChannelState
+    from isoviz.scheduling.pool import ChannelState
 
 MOST_PREPARED = 4096
 """The number of copies whose plans an engine keeps."""

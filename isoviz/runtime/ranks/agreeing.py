@@ -22,7 +22,7 @@ from isoviz.errors import Cancelled, InputError, RankError
 from isoviz.runtime.ranks.messages import Compare, Decline, Landed, Riding, Tell, for_others
 from isoviz.runtime.ranks.post import lost_rank
 from isoviz.runtime.ranks.rank_execution import RankExecution
-from isoviz.runtime.scheduling.work import Allocate, Credit, End, Stop
+from isoviz.scheduling.work import Allocate, Credit, End, Stop
 
 if TYPE_CHECKING:
     from isoviz.runtime.engine.asynchronous import Request
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from isoviz.runtime.ranks.known_plans import KnownPlan
     from isoviz.runtime.ranks.messages import Digest
     from isoviz.runtime.ranks.post import Post
-    from isoviz.runtime.scheduling.rank_scheduler import RankScheduler
-    from isoviz.runtime.scheduling.work import Instruction
+    from isoviz.scheduling.rank_scheduler import RankScheduler
+    from isoviz.scheduling.work import Instruction
 
 
 class EarlyMessages:

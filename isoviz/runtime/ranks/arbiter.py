@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from isoviz.errors import InputError
 from isoviz.runtime.ranks.messages import Compare, Decline, Tell
-from isoviz.runtime.scheduling.coordinator import Coordinator
-from isoviz.runtime.scheduling.work import End, Request, Settled, Stop
+from isoviz.scheduling.coordinator import Coordinator
+from isoviz.scheduling.work import End, Request, Settled, Stop
 
 if TYPE_CHECKING:
     from isoviz.runtime.ranks.messages import Consult, Digest
     from isoviz.runtime.ranks.post import Post
-    from isoviz.runtime.scheduling.coordinator import Answer, Message
+    from isoviz.scheduling.coordinator import Answer, Message
 
 _LOG = logging.getLogger("isoviz")
 

@@ -18,8 +18,8 @@ from isoviz.errors import Cancelled, RankError
 from isoviz.layouts import Box, View, apply, strided_copies
 from isoviz.planner.bundled.bundle import Bundle
 from isoviz.runtime.ranks.messages import Landed, Riding
-from isoviz.runtime.scheduling.work import Issue
 from isoviz.runtime.trace.trace import RequestSpan
+from isoviz.scheduling.work import Issue
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine

@@ -11,7 +11,7 @@ from isoviz.errors import InputError
 from isoviz.planner.plan_file import plan_digest
 from isoviz.runtime.ranks.eager import rides
 from isoviz.runtime.ranks.messages import Digest
-from isoviz.runtime.scheduling.work import Work
+from isoviz.scheduling.work import Work
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine

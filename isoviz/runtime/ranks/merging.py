@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.planner import Plan
     from isoviz.runtime.ranks.rank_execution import RankExecution
-    from isoviz.runtime.scheduling.work import Work
+    from isoviz.scheduling.work import Work
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from isoviz.file_rights import Rights
     from isoviz.planner import Instance
     from isoviz.runtime.ranks.handles import StoreHandle
-    from isoviz.runtime.scheduling.coordinator import Message
-    from isoviz.runtime.scheduling.work import Stimulus
+    from isoviz.scheduling.coordinator import Message
+    from isoviz.scheduling.work import Stimulus
 
 _LOG = logging.getLogger("isoviz")
 

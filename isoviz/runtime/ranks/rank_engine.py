@@ -30,8 +30,8 @@ from isoviz.runtime.ranks.messages import for_others, picklable
 from isoviz.runtime.ranks.rank_execution import RankExecution
 from isoviz.runtime.ranks.rank_peers import RankEvent, RankPeers
 from isoviz.runtime.ranks.transport import ClockOffset
-from isoviz.runtime.scheduling.rank_scheduler import RankScheduler
-from isoviz.runtime.scheduling.scheduler import Scheduler
+from isoviz.scheduling.rank_scheduler import RankScheduler
+from isoviz.scheduling.scheduler import Scheduler
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine, MachineLike
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from isoviz.runtime.protocols import CancelToken
     from isoviz.runtime.ranks.handles import RankDevices
     from isoviz.runtime.ranks.transport import Transport
-    from isoviz.runtime.scheduling.pool import Policy
-    from isoviz.runtime.scheduling.work import Work
     from isoviz.runtime.trace.report import Report
+    from isoviz.scheduling.pool import Policy
+    from isoviz.scheduling.work import Work
 
 T = TypeVar("T")
 

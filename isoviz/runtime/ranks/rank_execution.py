@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from isoviz.runtime.protocols import Slot, Store
     from isoviz.runtime.ranks.handles import RankDevices, StoreHandle
     from isoviz.runtime.ranks.messages import Digest
-    from isoviz.runtime.scheduling.work import Issue, Stimulus
+    from isoviz.scheduling.work import Issue, Stimulus
 
 BLOCK = 1 << 20
 """Bytes of a block."""

@@ -2,7 +2,7 @@
 
 A rank is a node: it has the memories of the node with its number, and carries out the hops that read them. Every rank submits
 the same plans in the same order. Its scheduler decides on its own hops. Messages tell it what the ranks before and behind have
-moved (`isoviz.runtime.scheduling.rank_scheduler`), and the arbiter on rank 0 admits transfers and decides how they end.
+moved (`isoviz.scheduling.rank_scheduler`), and the arbiter on rank 0 admits transfers and decides how they end.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from isoviz.runtime.ranks.messages import (
     for_others,
 )
 from isoviz.runtime.ranks.post import Post, lost_rank
-from isoviz.runtime.scheduling.work import (
+from isoviz.scheduling.work import (
     Abort,
     Arrived,
     Credit,
@@ -58,8 +58,8 @@ if TYPE_CHECKING:
     from isoviz.runtime.engine.execution import Execution
     from isoviz.runtime.ranks.rank_execution import RankExecution
     from isoviz.runtime.ranks.transport import Transport
-    from isoviz.runtime.scheduling.rank_scheduler import RankScheduler
-    from isoviz.runtime.scheduling.work import Finish, Instruction
+    from isoviz.scheduling.rank_scheduler import RankScheduler
+    from isoviz.scheduling.work import Finish, Instruction
 
 OPENERS = 4
 """Threads that open the stores of granted transfers: allocating pages and generating data take long."""

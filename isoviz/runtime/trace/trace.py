@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from isoviz import checks
 from isoviz.errors import InputError, MissingPartError, show
 from isoviz.machines.memory import emulated_text
-from isoviz.runtime.scheduling.work import Work
+from isoviz.scheduling.work import Work
 from isoviz.schema import parse, read
 from isoviz.units import format_bytes, format_rate, format_seconds
 

@@ -218,7 +218,7 @@ def _close(end: Endpoint) -> None:
 
 def simulated(parts: Sequence[JointPart], machine: Machine) -> tuple[float, ...] | None:
     """The simulated seconds of each transfer while all transfers run, None if the simulation would have too many requests."""
-    from isoviz.runtime.scheduling.pipeline import work_of
+    from isoviz.runtime.pipeline import work_of
     from isoviz.runtime.simulator import Simulator
 
     requests = 0

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from isoviz.machines import Machine
     from isoviz.runtime import Trace
-    from isoviz.runtime.scheduling.work import PathWork
     from isoviz.runtime.trace.trace import TransferSpan
+    from isoviz.scheduling.work import PathWork
 
 _FIELDS = 6
 """Numbers of a request: those of `isoviz.runtime.trace.trace.RequestSpan`."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isoviz.runtime.scheduling.work import Allocate, Cancel, Done, Failed, Finish, Issue, Release, Submit
+from isoviz.scheduling.work import Allocate, Cancel, Done, Failed, Finish, Issue, Release, Submit
 from isoviz.units import format_bytes
 from isoviz.widgets.trace_contract import ShownRequest, TraceStep
 
 if TYPE_CHECKING:
-    from isoviz.runtime.scheduling.work import Instruction, Stimulus, Work
     from isoviz.runtime.simulator import SimStep
+    from isoviz.scheduling.work import Instruction, Stimulus, Work
     from isoviz.widgets.traces.simulating import Simulation
 
 MOST_STEPS = 1000
@@ -39,7 +39,7 @@ class _Words:
     """Words for the steps of a simulation; rows are those of its trace (`isoviz.widgets.traces.packed_trace`)."""
 
     def __init__(self, simulation: Simulation) -> None:
-        from isoviz.runtime.scheduling.pipeline import work_of
+        from isoviz.runtime.pipeline import work_of
 
         self._machine = simulation.machine
         self._labels = [each.label for each in simulation.transfers]

@@ -129,7 +129,7 @@ def _simulated(machine: Machine, transfers: tuple[Simulated, ...], pipelined: bo
 def _request_bytes(plans: Sequence[Plan]) -> tuple[int, str]:
     """About how long requests are, and what is to be said of it."""
     from isoviz.machines.cards import REQUEST_BYTES
-    from isoviz.runtime.scheduling.pipeline import work_of
+    from isoviz.runtime.pipeline import work_of
 
     works = [work_of(plan) for plan in plans]
     count = sum(path.chunks * sum(path.requests) for work in works for path in work.paths)

@@ -121,7 +121,7 @@ def documents(folder: Path) -> dict[str, Callable[[Path], object]]:
         save_settings(Settings(), path)
 
     def recording(path: Path) -> None:
-        from isoviz.runtime.scheduling.recording import Recording
+        from isoviz.runtime.recording import Recording
 
         Recording({}, {}, {}, "first_come_first_served", ()).save(path)
 

@@ -32,7 +32,7 @@ from isoviz.runtime.engine.dispatcher import Dispatcher
 from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
 from isoviz.runtime.engine.progress import watch
 from isoviz.runtime.protocols import Bound
-from isoviz.runtime.scheduling.pool import Policy
+from isoviz.scheduling.pool import Policy
 
 pytestmark = pytest.mark.usefixtures("no_leaked_files", "ctrl_c_interrupts")
 __all__ = ["no_leaked_files"]

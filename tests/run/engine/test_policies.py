@@ -16,10 +16,10 @@ from isoviz.errors import PolicyError
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind
 from isoviz.planner import Plan
 from isoviz.runtime import Scheduler, Simulator, first_come_first_served, highest_priority_first
-from isoviz.runtime.scheduling.pool import ChannelState
-from isoviz.runtime.scheduling.recording import Recorder, Recording
-from isoviz.runtime.scheduling.scheduler import Counts
-from isoviz.runtime.scheduling.work import Allocate, Finish, Issue, Release, Ring, Stalled, Work
+from isoviz.runtime.recording import Recorder, Recording
+from isoviz.scheduling.pool import ChannelState
+from isoviz.scheduling.scheduler import Counts
+from isoviz.scheduling.work import Allocate, Finish, Issue, Release, Ring, Stalled, Work
 
 
 def nothing(channel: ChannelState) -> Any:

@@ -30,7 +30,7 @@ from isoviz.runtime.engine.device_errors import Closing
 from isoviz.runtime.engine.interrupts import defer_interrupts
 from isoviz.runtime.engine.prepared_plans import MOST_WORKS, SMALL_REQUEST
 from isoviz.runtime.protocols import Bound
-from isoviz.runtime.scheduling.admission import Admission
+from isoviz.scheduling.admission import Admission
 
 pytestmark = pytest.mark.usefixtures("no_leaked_files")
 __all__ = ["no_leaked_files"]

@@ -20,7 +20,7 @@ from isoviz.errors import Cancelled, RankError, RankLost, TransferError
 from isoviz.machines.throughput import LatencyBandwidth
 from isoviz.runtime.ranks.messages import Compare, Consult, Tell
 from isoviz.runtime.ranks.rank_engine import RankEngine
-from isoviz.runtime.scheduling.work import Credit, End
+from isoviz.scheduling.work import Credit, End
 
 __all__ = ["no_leaked_files"]
 

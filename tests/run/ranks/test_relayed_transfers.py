@@ -19,7 +19,7 @@ from isoviz.machines import Channel, ChannelKind, Constant, Memory, MemoryKind
 from isoviz.planner import plan_of_paths
 from isoviz.runtime.ranks.messages import Tell
 from isoviz.runtime.ranks.rank_engine import RankEngine
-from isoviz.runtime.scheduling.work import Grant
+from isoviz.scheduling.work import Grant
 
 SIZE = 4
 SPACE, FIELDS = IndexSpace(x=192, y=160), FieldSpace(a="<f4", b="u1")

@@ -27,8 +27,8 @@ from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import preset
 from isoviz.planner import Plan, Transfer, plan
 from isoviz.runtime import RequestSpan, Simulator, Span, Trace, TransferSpan, simulate
-from isoviz.runtime.scheduling.work import Issue, Ring, Work
 from isoviz.runtime.trace.critical_path import critical_path
+from isoviz.scheduling.work import Issue, Ring, Work
 
 if TYPE_CHECKING:
     from isoviz.figures.charts.theme import ThemeName

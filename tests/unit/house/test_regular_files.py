@@ -18,7 +18,7 @@ from isoviz.machines import Machine, load, machine_to_json, preset, save
 from isoviz.planner import load_transfer
 from isoviz.regular_files import final_path, open_for_reading, read_some
 from isoviz.runtime.ledger.ledger import Ledger
-from isoviz.runtime.scheduling.recording import Recording
+from isoviz.runtime.recording import Recording
 
 ROOT = Path(__file__).parents[3]
 TRANSFER = """

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isoviz.planner.time.fair_sharing import Uses, fair_rates
+from isoviz.scheduling.fair_sharing import Uses, fair_rates
 
 CLOSE = 1e-9
 

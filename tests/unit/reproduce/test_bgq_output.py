@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from isoviz.machines import preset
-from isoviz.planner.time.fair_sharing import fair_rates as slow_fair_rates
 from isoviz.reproduce.bgq.assumptions import MIB, BgqAssumptions
 from isoviz.reproduce.bgq.messages import one_path
 from isoviz.reproduce.bgq.output import figure10, figure12
@@ -20,6 +19,7 @@ from isoviz.reproduce.bgq.output.flows import Partition, ends, fair_rates, uses
 from isoviz.reproduce.bgq.output.spread import planned, several_paths
 from isoviz.reproduce.bgq.output.workloads import MOST, RANKS, Hacc, Pareto, Uniform, node_bytes
 from isoviz.runtime import simulate
+from isoviz.scheduling.fair_sharing import fair_rates as slow_fair_rates
 
 GIVEN = BgqAssumptions()
 LINK = 1.8e9

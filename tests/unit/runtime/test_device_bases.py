@@ -19,8 +19,8 @@ from isoviz.machines import Memory as DescribedMemory
 from isoviz.machines.cards import IN_MEMORY, ON_DISK, ON_GPU, PLAIN, REQUEST_BYTES
 from isoviz.machines.kinds import request_rule
 from isoviz.runtime.device_bases import AsynchronousChannel, BaseChannel, BaseEndpoint, BaseMemory, BaseSlot
+from isoviz.runtime.pipeline import work_of
 from isoviz.runtime.protocols import Holds
-from isoviz.runtime.scheduling.pipeline import work_of
 
 PAIR = FieldSpace(re="f4", im="f4")
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from isoviz.errors import InputError, LimitError
-from isoviz.runtime.scheduling.coordinator import Coordinator
-from isoviz.runtime.scheduling.rank_scheduler import RankScheduler
-from isoviz.runtime.scheduling.recording import Recorder, Recording
-from isoviz.runtime.scheduling.scheduler import Counts, Scheduler
-from isoviz.runtime.scheduling.work import (
+from isoviz.runtime.recording import Recorder, Recording
+from isoviz.scheduling.coordinator import Coordinator
+from isoviz.scheduling.rank_scheduler import RankScheduler
+from isoviz.scheduling.scheduler import Counts, Scheduler
+from isoviz.scheduling.work import (
     Abort,
     Allocate,
     Arrived,

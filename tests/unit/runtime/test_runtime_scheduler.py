@@ -13,10 +13,10 @@ import pytest
 
 from isoviz.errors import InputError, LimitError
 from isoviz.runtime import Scheduler, Simulator, first_come_first_served
-from isoviz.runtime.scheduling.pool import ChannelState
-from isoviz.runtime.scheduling.recording import Recorder, Recording, ReplayError
-from isoviz.runtime.scheduling.scheduler import Counts
-from isoviz.runtime.scheduling.work import (
+from isoviz.runtime.recording import Recorder, Recording, ReplayError
+from isoviz.scheduling.pool import ChannelState
+from isoviz.scheduling.scheduler import Counts
+from isoviz.scheduling.work import (
     Allocate,
     Cancel,
     Done,

@@ -16,8 +16,8 @@ from isoviz.errors import InputError
 from isoviz.figures.traces.step_text import stimulus_text
 from isoviz.machines import preset
 from isoviz.runtime import RequestSpan, Simulator, Trace, TransferSpan
-from isoviz.runtime.scheduling.work import PathWork, Ring, Submit, Work
 from isoviz.runtime.trace.critical_path import critical_path
+from isoviz.scheduling.work import PathWork, Ring, Submit, Work
 
 TWO = preset("two-node")
 

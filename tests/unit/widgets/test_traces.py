@@ -16,7 +16,7 @@ from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import preset
 from isoviz.planner import Options, Plan, Transfer, plan
 from isoviz.runtime import Simulator, Trace, simulate
-from isoviz.runtime.scheduling.work import Done, Issue
+from isoviz.scheduling.work import Done, Issue
 from isoviz.widgets.chosen.settings import settings_for
 from isoviz.widgets.chosen.transfers import with_urgent
 from isoviz.widgets.commands.read_command import read_request

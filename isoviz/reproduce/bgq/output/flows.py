@@ -1,7 +1,7 @@
 """Streams of bytes that share the links of a whole partition fairly, thousands of them at once.
 
 The simulator of isoviz follows every window, which takes too long for 8,192 nodes. Here a stream has one rate until another
-stream ends: rates are max-min fair, as in `isoviz.planner.time.fair_sharing`, and worked out with NumPy.
+stream ends: rates are max-min fair, as in `isoviz.scheduling.fair_sharing`, and worked out with NumPy.
 """
 
 from __future__ import annotations

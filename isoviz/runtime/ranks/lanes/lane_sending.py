@@ -16,14 +16,14 @@ from isoviz.runtime.engine.interrupts import defer_interrupts
 from isoviz.runtime.ranks.lanes.lane_transfers import LaneRuntime, LaneTransfer, has_closed, has_to_stop
 from isoviz.runtime.ranks.post import lost_rank
 from isoviz.runtime.ranks.rank_execution import RankExecution
-from isoviz.runtime.scheduling.work import Work
+from isoviz.scheduling.work import Work
 
 if TYPE_CHECKING:
     from isoviz.planner import Plan
     from isoviz.runtime.engine.execution import Execution
     from isoviz.runtime.engine.prepared_plans import PreparedPlan
     from isoviz.runtime.ranks.handles import SendingLane
-    from isoviz.runtime.scheduling.work import Issue
+    from isoviz.scheduling.work import Issue
 
 AT_ONCE = 1 << 20
 """Bytes. The thread that starts a transfer up to this size may carry it out itself."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from isoviz.planner.time.fair_sharing import ROUNDING, Uses, fair_rates, those_sharing
+from isoviz.scheduling.fair_sharing import ROUNDING, Uses, fair_rates, those_sharing
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from isoviz import checks
 from isoviz.machines.cards import REQUEST_BYTES
-from isoviz.runtime.scheduling.work import PathWork, Ring, Work
+from isoviz.scheduling.work import PathWork, Ring, Work
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -1,6 +1,6 @@
 """One of several schedulers that share transfers: each carries out the hops of its rank (DESIGN, section 3).
 
-Whether a hop may continue depends on two counters (`isoviz.runtime.scheduling.pool.XD`). If the hop before or behind is on
+Whether a hop may continue depends on two counters (`isoviz.scheduling.pool.XD`). If the hop before or behind is on
 another rank, that rank's scheduler answers with `SendArrived` or `SendCredit` when it has moved a chunk. The driver sends this
 message to the rank named, which handles it as `Arrived` or `Credit`. A rank sends its first credit when it holds its buffers, so
 no rank writes into slots that do not exist yet.
@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from isoviz import checks
 from isoviz.errors import InputError
-from isoviz.runtime.scheduling.pool import RUNS, SETTLED, STOPS, WAITS, Tells, highest_priority_first
-from isoviz.runtime.scheduling.scheduler import Scheduler
-from isoviz.runtime.scheduling.work import (
+from isoviz.scheduling.pool import RUNS, SETTLED, STOPS, WAITS, Tells, highest_priority_first
+from isoviz.scheduling.scheduler import Scheduler
+from isoviz.scheduling.work import (
     Abort,
     Arrived,
     Credit,
@@ -44,8 +44,8 @@ from isoviz.runtime.scheduling.work import (
 )
 
 if TYPE_CHECKING:
-    from isoviz.runtime.scheduling.pool import ChannelState, Policy, TransferState
-    from isoviz.runtime.scheduling.work import Instruction, PathWork, Work
+    from isoviz.scheduling.pool import ChannelState, Policy, TransferState
+    from isoviz.scheduling.work import Instruction, PathWork, Work
 
 ARRIVED, CREDIT = "arrived", "credit"
 """The counters, which are also the names of the messages that advance them."""

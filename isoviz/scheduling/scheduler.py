@@ -1,6 +1,6 @@
 """The scheduler: it decides which request goes to which channel next (Isometry, sections 3.3 to 3.6).
 
-It is a state machine without threads, clocks or memory: stimuli in, instructions out (`isoviz.runtime.scheduling.work`). The
+It is a state machine without threads, clocks or memory: stimuli in, instructions out (`isoviz.scheduling.work`). The
 simulator, the engine and the ranks drive the same scheduler, so a simulation shows what an engine does.
 
 - A hop of a transfer is an XD. It issues its chunks in order, each in requests. A chunk may start when the hop before has written
@@ -23,8 +23,8 @@ from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import InputError, LimitError, PolicyError
 from isoviz.machines import Machine, MachineLike, machine_argument
-from isoviz.runtime.scheduling.admission import Admission
-from isoviz.runtime.scheduling.pool import (
+from isoviz.scheduling.admission import Admission
+from isoviz.scheduling.pool import (
     ENDED,
     RUNS,
     STOPS,
@@ -35,11 +35,11 @@ from isoviz.runtime.scheduling.pool import (
     highest_priority_first,
     policy_name,
 )
-from isoviz.runtime.scheduling.work import Allocate, Cancel, Done, Failed, Finish, Issue, Release, Stalled, Submit
+from isoviz.scheduling.work import Allocate, Cancel, Done, Failed, Finish, Issue, Release, Stalled, Submit
 
 if TYPE_CHECKING:
-    from isoviz.runtime.scheduling.pool import Policy
-    from isoviz.runtime.scheduling.work import Instruction, PathWork, Stimulus, Work
+    from isoviz.scheduling.pool import Policy
+    from isoviz.scheduling.work import Instruction, PathWork, Stimulus, Work
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Scheduler:
     - `capacity`: the bytes of buffers that each memory has; unbounded for a memory that is not named.
     - `policies`: the channels with another policy than `policy`, by name.
 
-    `isoviz.runtime.scheduling.rank_scheduler` has a scheduler that shares transfers with other ranks.
+    `isoviz.scheduling.rank_scheduler` has a scheduler that shares transfers with other ranks.
     """
 
     handlers: ClassVar[Mapping[type, str]] = {
@@ -434,5 +434,5 @@ def _checked_policies(policies: Mapping[str, Policy] | None, policy: Policy) -> 
         expect("policies", policies, Mapping, "the policy of each channel by its name, or None")
     found = {} if policies is None else dict(policies)
     for each in (policy, *found.values()):
-        checks.expect_call("scheduling policy", each, "a function such as isoviz.runtime.first_come_first_served")
+        checks.expect_call("scheduling policy", each, "a function such as first_come_first_served")
     return found

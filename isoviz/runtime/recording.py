@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 from isoviz.errors import InputError, PolicyError, RunError, show
 from isoviz.regular_files import open_for_reading, write_text
-from isoviz.runtime.scheduling.pool import ChannelState, Policy, first_come_first_served, highest_priority_first, policy_name
-from isoviz.runtime.scheduling.rank_scheduler import RankScheduler
-from isoviz.runtime.scheduling.scheduler import Counts, Scheduler
-from isoviz.runtime.scheduling.work import (
+from isoviz.scheduling.pool import ChannelState, Policy, first_come_first_served, highest_priority_first, policy_name
+from isoviz.scheduling.rank_scheduler import RankScheduler
+from isoviz.scheduling.scheduler import Counts, Scheduler
+from isoviz.scheduling.work import (
     Abort,
     Allocate,
     Arrived,

@@ -5,7 +5,7 @@ place in every memory that it waits for. A transfer that comes later or has a lo
 memories, waits behind it, even if its own bytes would fit. So small transfers do not starve large ones. No transfer waits while
 it holds buffers, so there is no deadlock.
 
-One process can hold the admission for schedulers in several processes (`isoviz.runtime.scheduling.coordinator`), because the
+One process can hold the admission for schedulers in several processes (`isoviz.scheduling.coordinator`), because the
 admission knows transfers only by their numbers.
 """
 

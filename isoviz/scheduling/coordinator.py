@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import InputError
-from isoviz.runtime.scheduling.admission import Admission
-from isoviz.runtime.scheduling.work import Abort, End, Grant, Lend, Request, Settled, Stop
+from isoviz.scheduling.admission import Admission
+from isoviz.scheduling.work import Abort, End, Grant, Lend, Request, Settled, Stop
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from isoviz.runtime.scheduling.work import Stimulus
+    from isoviz.scheduling.work import Stimulus
 
 Message = Request | Abort | Settled
 Answer = tuple[int, "Stimulus"]

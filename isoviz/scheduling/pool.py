@@ -7,10 +7,10 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import PolicyError, show
-from isoviz.runtime.scheduling.work import SendArrived
+from isoviz.scheduling.work import SendArrived
 
 if TYPE_CHECKING:
-    from isoviz.runtime.scheduling.work import Instruction, PathWork, Work
+    from isoviz.scheduling.work import Instruction, PathWork, Work
 
 WAITS, RUNS, STOPS, SETTLED, ENDED = "waits", "runs", "stops", "settled", "ended"
 """States of a transfer. In `SETTLED` this rank has no request of it in flight, but other ranks may have."""
