@@ -9,7 +9,7 @@ from isoviz.course.exercise import Given
 from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind
 from isoviz.planner.time.makespan import makespan
 from isoviz.runtime import Simulator, Trace
-from isoviz.runtime.scheduling.work import Ring, Work
+from isoviz.scheduling.work import Ring, Work
 
 MS = 1e-3
 

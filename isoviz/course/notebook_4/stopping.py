@@ -1,6 +1,6 @@
 """A small simulator of transfers that take buffers one after the other, and that can come to stand still.
 
-isoviz's own scheduler cannot: a transfer gets all of its buffers at once (`isoviz.runtime.scheduling.admission`).
+isoviz's own scheduler cannot: a transfer gets all of its buffers at once (`isoviz.scheduling.admission`).
 """
 
 from __future__ import annotations
