@@ -20,7 +20,7 @@ from isoviz.course.shown import Shown
 from isoviz.course.texts import shared
 from isoviz.errors import FileError, InputError, show
 
-NOTEBOOKS = (1, 3, 4)
+NOTEBOOKS = (1, 2, 3, 4)
 """The numbers of the notebooks that are there. The exercises of number 1 are in the package `isoviz.course.notebook_1`."""
 
 _opened: LearnersFolder | None = None
