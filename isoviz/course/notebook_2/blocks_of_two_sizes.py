@@ -8,9 +8,8 @@ from typing import Any
 
 from isoviz.course.exercise import Exercise, Given, Verdict
 from isoviz.course.kinds import Number, Several, linear_of
-from isoviz.course.notebook_2.pair_pictures import Drawn
+from isoviz.course.notebook_2.pair_pictures import PicturesBelow
 from isoviz.course.notebook_2.two_layouts import first_stray, partly, parts_apart, plain_number, told
-from isoviz.figures.layouts.rulers import Ruler, rulers_svg
 from isoviz.layouts import Comparison, Linearization, compare
 
 _BLOCKS = ((4, 6), (6, 9), (6, 10), (4, 10), (8, 12), (9, 12), (10, 15), (6, 15))
@@ -107,13 +106,15 @@ def _said_of_entries(entries: int, given: Given) -> tuple[str, dict[str, object]
 
 
 def _picture(read: dict[str, Any], given: Given) -> Any:
+    from isoviz.figures.layouts.rulers import Ruler, rulers_svg
+
     here, there, run = given["here"], given["there"], read["run"] / _entry(given)
     rulers = [Ruler(f"blocks of {here}", here), Ruler(f"blocks of {there}", there)]
     size = math.lcm(here, there)
     if run == int(run) and 1 <= run <= size:
         rulers.append(Ruler(f"runs of {int(run)}", int(run), "path"))
-    title = BLOCKS_OF_TWO_SIZES.text("picture", given=given)
-    return Drawn(lambda: rulers_svg(rulers, size, "x", title))
+    title = BLOCKS_OF_TWO_SIZES.text("says", "picture", given=given)
+    return PicturesBelow(lambda: rulers_svg(rulers, size, "x", title))
 
 
 def _words(given: Given) -> dict[str, object]:

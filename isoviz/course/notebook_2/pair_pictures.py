@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from isoviz.figures.layouts.tape import Tape, TapeMark, tapes_svg
 from isoviz.layouts import Linearization
 
 _ROW = 64
@@ -12,7 +11,7 @@ _MOST_MARKS = 24
 """Pieces that are marked, at most: behind them the picture shows nothing new."""
 
 
-class Drawn:
+class PicturesBelow:
     """Pictures below each other."""
 
     def __init__(self, *draw: Callable[[], str]) -> None:
@@ -26,24 +25,26 @@ Stretch = tuple[int, int]
 """Bytes of a memory: the first one, and how many."""
 
 
-def run_picture(source: Linearization, copies: Sequence[tuple[Linearization, Sequence[Stretch]]], title: str) -> Drawn:
+def run_picture(source: Linearization, copies: Sequence[tuple[Linearization, Sequence[Stretch]]], title: str) -> PicturesBelow:
     """Stretches of the source, such as what somebody takes for a run, and where each copy has them."""
 
     def drawing(copy: Linearization, stretches: Sequence[Stretch]) -> Callable[[], str]:
         return lambda: _pieces_svg(source, copy, stretches, title.format(copy=copy.layout))
 
-    return Drawn(*(drawing(copy, stretches) for copy, stretches in copies))
+    return PicturesBelow(*(drawing(copy, stretches) for copy, stretches in copies))
 
 
-def block_picture(here: Linearization, there: Linearization, block: Stretch, title: str) -> Drawn:
+def block_picture(here: Linearization, there: Linearization, block: Stretch, title: str) -> PicturesBelow:
     """A block of memory at the source, and where the destination has its elements."""
-    return Drawn(lambda: _pieces_svg(here, there, [block], title, is_block=True))
+    return PicturesBelow(lambda: _pieces_svg(here, there, [block], title, is_block=True))
 
 
 def _pieces_svg(
     here: Linearization, there: Linearization, stretches: Sequence[Stretch], title: str, *, is_block: bool = False
 ) -> str:
     """The stretches in the one memory, and their pieces in the other. Those of a block may lie anywhere within its bytes."""
+    from isoviz.figures.layouts.tape import Tape, TapeMark, tapes_svg
+
     marks, landed = [], []
     for begin, nbytes in stretches:
         shown = min(begin + nbytes, here.nbytes) - begin

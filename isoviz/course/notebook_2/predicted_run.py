@@ -8,7 +8,7 @@ from typing import Any
 
 from isoviz.course.exercise import Exercise, Given, Verdict
 from isoviz.course.kinds import Number, Several, linear_of
-from isoviz.course.notebook_2.pair_pictures import Drawn, run_picture
+from isoviz.course.notebook_2.pair_pictures import PicturesBelow, run_picture
 from isoviz.course.notebook_2.two_layouts import (
     Element,
     elements_in_run,
@@ -104,10 +104,10 @@ def _judge(read: dict[str, float], given: Given) -> Verdict:
     return Verdict(read == right, says, words, lambda: _picture(read, given))
 
 
-def _picture(read: dict[str, float], given: Given) -> Drawn:
+def _picture(read: dict[str, float], given: Given) -> PicturesBelow:
     source = linear_of(given, given["source"])
     copies = [(linear_of(given, given[part]), _stretches(read[part], part, given)) for part in _PARTS]
-    return run_picture(source, copies, PREDICTED_RUN.text("picture", given=given, copy="{copy}"))
+    return run_picture(source, copies, PREDICTED_RUN.text("says", "picture", given=given, copy="{copy}"))
 
 
 def _stretches(answer: float, part: str, given: Given) -> list[tuple[int, int]]:

@@ -10,9 +10,8 @@ from typing import Any
 
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import Order, linear_of
-from isoviz.course.notebook_2.pair_pictures import Drawn
+from isoviz.course.notebook_2.pair_pictures import PicturesBelow
 from isoviz.course.notebook_2.two_layouts import plain_number, row_bytes, suffix_bytes
-from isoviz.figures.charts.bars import Bar, bars_svg
 from isoviz.layouts import Comparison, Linearization, compare
 
 _NAMES = "ABCDEF"
@@ -70,24 +69,26 @@ _FIGURES: Mapping[str, Callable[[Given], dict[str, float]]] = {
 """By wrong model: what somebody who has it sorts by."""
 
 
-def _sorted(figures: Mapping[str, float]) -> list[str]:
+def sorted_by(figures: Mapping[str, float]) -> list[str]:
+    """Names, that of the largest figure first."""
     return sorted(figures, key=lambda name: (-figures[name], name))
 
 
-def _is_sorted(order: list[str], figures: Mapping[str, float]) -> bool:
+def is_sorted(order: list[str], figures: Mapping[str, float]) -> bool:
+    """Whether no name has a larger figure than the one before it."""
     return all(figures[one] >= figures[other] for one, other in itertools.pairwise(order))
 
 
 def _model(name: str) -> WrongModel:
     figures = _FIGURES[name]
-    return WrongModel(name, lambda given: _sorted(figures(given)), lambda order, given: _is_sorted(order, figures(given)))
+    return WrongModel(name, lambda given: sorted_by(figures(given)), lambda order, given: is_sorted(order, figures(given)))
 
 
 def _apart(given: Given) -> bool:
     every = [_runs(given), *(figures(given) for figures in _FIGURES.values())]
     if len(set(every[0].values())) < _LEAST_RUNS:
         return False
-    return not any(_is_sorted(_sorted(one), other) for one, other in itertools.permutations(every, 2))
+    return not any(is_sorted(sorted_by(one), other) for one, other in itertools.permutations(every, 2))
 
 
 def _judge(order: list[str], given: Given) -> Verdict:
@@ -102,13 +103,15 @@ def _judge(order: list[str], given: Given) -> Verdict:
 
 def _picture(order: list[str], runs: Mapping[str, float], given: Given) -> Any:
     """The runs in the learner's order. A bar that is longer than the one above it stands out."""
+    from isoviz.figures.charts.bars import Bar, bars_svg
+
     above = [math.inf, *(runs[name] for name in order)]
     bars = [
         Bar(f"{name}: {' → '.join(given['pairs'][name])}", ((runs[name], f"{plain_number(runs[name])} B"),), runs[name] > before)
         for name, before in zip(order, above, strict=False)
     ]
-    title = RUNS_IN_ORDER.text("picture", given=given)
-    return Drawn(lambda: bars_svg(bars, title))
+    title = RUNS_IN_ORDER.text("says", "picture", given=given)
+    return PicturesBelow(lambda: bars_svg(bars, title))
 
 
 def _words(given: Given) -> dict[str, object]:
@@ -117,7 +120,7 @@ def _words(given: Given) -> dict[str, object]:
     listed = "\n".join(f"{name}: {here} to {there}" for name, (here, there) in given["pairs"].items())
     return {
         "nx": given["sizes"]["x"], "ny": given["sizes"]["y"], "a": a, "b": b, "size_a": size_a, "size_b": size_b,
-        "listed": listed, "right": ", ".join(f"{name} ({plain_number(runs[name])} B)" for name in _sorted(runs)),
+        "listed": listed, "right": ", ".join(f"{name} ({plain_number(runs[name])} B)" for name in sorted_by(runs)),
     }  # fmt: skip
 
 
@@ -127,7 +130,7 @@ RUNS_IN_ORDER = Exercise(
     _draw,
     _judge,
     tuple(map(_model, _FIGURES)),
-    lambda given: _sorted(_runs(given)),
+    lambda given: sorted_by(_runs(given)),
     words=_words,
     apart=_apart,
 )

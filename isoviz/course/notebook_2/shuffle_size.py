@@ -70,7 +70,7 @@ def _judge(nbytes: int, given: Given) -> Verdict:
             "piece_end": f"{(stray.piece + 1) * nbytes - 1:,}",
         }
     says = SHUFFLE_SIZE.text("says", key, given=given, **words)
-    title = SHUFFLE_SIZE.text("picture", given=given)
+    title = SHUFFLE_SIZE.text("says", "picture", given=given)
     piece = stray.piece if stray else 0
     return Verdict(nbytes == right, says, words, lambda: block_picture(here, there, (piece * nbytes, nbytes), title))
 

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import LayoutAnswer, Several, linear_of
-from isoviz.course.notebook_2.pair_pictures import Drawn
+from isoviz.course.notebook_2.pair_pictures import PicturesBelow
 from isoviz.course.notebook_2.two_layouts import plain_number
-from isoviz.figures.layouts.stops import HopWords, stops_svg
 from isoviz.layouts import Linearization, Mode, compare
 from isoviz.units import format_share
 
@@ -138,16 +137,18 @@ def _judge(answer: dict[str, Linearization], given: Given) -> Verdict:
         "padding": format_share(hops.padding / linear_of(given, SOURCE).nbytes) if hops.padding else "nothing",
     }
     says = " ".join(THREE_HOPS.text("says", key, given=given, **words) for key in missing or ["right"])
-    cost = "" if missing else THREE_HOPS.text("cost", given=given, **words)
+    cost = "" if missing else THREE_HOPS.text("says", "cost", given=given, **words)
     return Verdict(not missing, says, words, lambda: _picture(answer, given), cost)
 
 
-def _picture(answer: Mapping[str, Linearization], given: Given) -> Drawn:
+def _picture(answer: Mapping[str, Linearization], given: Given) -> PicturesBelow:
+    from isoviz.figures.layouts.stops import HopWords, stops_svg
+
     stops = [linear_of(given, SOURCE), answer["first"], answer["second"], linear_of(given, DESTINATION)]
     hops, missing = _hops(answer, given), _not_met(_hops(answer, given), given)
     figures = (f"run {plain_number(hops.first_run)} B", f"shuffle {hops.shuffle:,} B", f"run {plain_number(hops.last_run)} B")
     words = [HopWords(text, f"hop {number}" not in missing) for number, text in enumerate(figures, 1)]
-    return Drawn(lambda: stops_svg(stops, words, THREE_HOPS.text("picture", given=given)))
+    return PicturesBelow(lambda: stops_svg(stops, words, THREE_HOPS.text("says", "picture", given=given)))
 
 
 def _words(given: Given) -> dict[str, object]:
