@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from isoviz.course.exercise import Exercise, Given, Verdict
@@ -52,7 +53,7 @@ def _lcm(given: Given) -> int:
     return math.lcm(given["here"], given["there"])
 
 
-_ANSWERS = {
+_ANSWERS: Mapping[str, Callable[[Given], dict[str, Any]]] = {
     "smaller-block": lambda given: _with_run(min(given["here"], given["there"]), given),
     "larger-block": lambda given: _with_run(max(given["here"], given["there"]), given),
     "nothing-shared": lambda given: _with_run(1, given),

@@ -14,7 +14,7 @@ from isoviz.layouts.components import FIELDS
 class Element(NamedTuple):
     """The value of one field at one index."""
 
-    index: tuple[int, ...]
+    point: tuple[int, ...]
     field: str
 
 
