@@ -115,7 +115,7 @@ def check(name: str, answer: object = ...) -> Shown:
     Raises:
         InputError: there is no such exercise. FileError: see `start`.
     """
-    return checked(learners_folder(), exercise(name), answer.pane if isinstance(answer, AnswerPane) else answer)
+    return checked(learners_folder(), exercise(name), answer.pane if type(answer) is AnswerPane else answer)
 
 
 def pane(name: str) -> AnswerPane:

@@ -162,3 +162,15 @@ def test_a_broken_folder_gets_a_sentence(tmp_path: Path, content: str) -> None:
     (tmp_path / "course.json").write_text(content)
     with pytest.raises(FileError, match=r"course\.json"):
         lessons.start(tmp_path)
+
+
+class Raising:
+    """An answer that raises whatever is asked of it."""
+
+    def __getattribute__(self, name: str) -> object:
+        raise RuntimeError(name)
+
+
+def test_an_answer_that_raises_is_told(folder: Path) -> None:
+    for name in lessons.every_exercise():
+        assert lessons.check(name, Raising()).kind == "unread"
