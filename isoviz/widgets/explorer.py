@@ -125,6 +125,11 @@ class Explorer(anywidget.AnyWidget, part_traits(PANES)):  # type: ignore[misc]  
                 self.session.close()
         super().close()
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it says nothing of where entries lie in memory."""
+        return False
+
     def before_close(self, action: Callable[[], None]) -> None:
         """Call `action` when this explorer is closed, before its session ends.
 
@@ -223,7 +228,7 @@ class Explorer(anywidget.AnyWidget, part_traits(PANES)):  # type: ignore[misc]  
                 earlier.close()
         others = [each for each in list(_open) if each is not self]
         self.tour = self.pane == "explorer" and is_newcomer() and not any(each.tour for each in others)
-        picture = StaticPicture(self.session, self.static_picture, self.side, self.pane)
+        picture = StaticPicture(self.session, self.static_picture, self.side, self.pane, lambda: self.is_quiet)
         self.before_close(picture.close)
         picture.hold_place()
         display: Any = shown.display

@@ -208,3 +208,73 @@ def test_a_given_machine_can_be_added_to(desk: harness.Notebook) -> None:
     assert not (told := objections(desk)), "\\n".join(told)
     desk.part("check").scroll_into_view_if_needed()
     desk.picture("checked-machine")
+
+
+BESIDE = """
+import isoviz
+editor = isoviz.LayoutEditor("<x, F, y>", space={"x": 8, "y": 6}, fields={"a": "f4", "b": "f8"}, beside="<x_in=4, F, x_out, y>")
+editor
+"""
+QUIET = """
+import isoviz
+view = isoviz.LinearizationView("<x_in=4, F, x_out, y>", space={"x": 6, "y": 5}, fields={"a": "f4", "b": "f8"}, quiet=True)
+view
+"""
+
+
+def test_a_second_layout_stands_beside_the_edited_one(desk: harness.Notebook) -> None:
+    desk.show(BESIDE)
+    desk.to_top()
+    beside = desk.part("beside")
+    expect(beside).to_have_attribute("data-differs", "16")
+    harness.assert_seen(desk.part("beside-words"), "differs from byte 16 on: here x = 4, y = 0 · a, beside it x = 0, y = 0 · b.")
+    tape = desk.part("tape-source").locator("canvas").nth(1)
+    marked = tape.evaluate("canvas => canvas.toDataURL()")
+    desk.picture("beside-differs")
+    desk.choose_layout("source", "<x_in=4, F, x_out, y>")
+    expect(beside).to_have_attribute("data-differs", "")
+    harness.assert_seen(desk.part("beside-words"), "stores the same bytes in the same order.")
+    desk.at_rest()
+    assert tape.evaluate("canvas => canvas.toDataURL()") != marked
+    desk.python('editor.beside = "<y, x, F>"')
+    expect(beside).to_have_attribute("data-differs", "4")
+    desk.to_top()
+    assert not (told := objections(desk)), "\n".join(told)
+    desk.page.set_viewport_size({"width": 520, "height": 800})
+    desk.to_top()
+    harness.assert_seen(desk.part("beside-words"), "differs from byte 4 on")
+    desk.picture("beside-narrow")
+    desk.python("editor.beside = None")
+    expect(beside).to_have_count(0)
+
+
+WORDS = """e => [e, ...e.querySelectorAll('*')].flatMap(each => [...each.attributes])
+  .filter(({name}) => /^(aria-|title|alt)/.test(name)).map(({value}) => value).join('\\n') + e.innerText"""
+
+
+def test_a_quiet_view_says_nothing_of_memory(desk: harness.Notebook) -> None:
+    desk.show(QUIET)
+    desk.to_top()
+    grid = desk.part("linearization-grid")
+    seen = []
+    for layout in ("<x_in=4, F, x_out, y>", "<y, x, F>"):
+        desk.python(f"view.value = {layout!r}\nview.selection = None")
+        grid.press("ArrowRight")
+        desk.page.keyboard.press("n")
+        grid.hover(position={"x": 90, "y": 60})
+        expect(desk.explorer.locator("[data-fact=entry]")).to_contain_text("x = 1")
+        desk.at_rest()
+        desk.picture("quiet-view")
+        words = str(desk.explorer.evaluate(WORDS))
+        assert "x 6 by y 5" in words
+        assert not re.search(r"byte|\bB\b|stride|offset|line|padding|fastest first|N and P|480|360", words), words
+        pixels = [canvas.evaluate("canvas => canvas.toDataURL()") for canvas in grid.locator("canvas").all()]
+        seen.append((words, *pixels))
+        selected = desk.python("print(view.selection)")
+        assert selected == "Entry(index={'x': 0, 'y': 0}, field='a')", "N does not follow memory"
+    assert seen[0] == seen[1], "what is the same for all layouts tells nothing of them"
+    assert not (told := objections(desk)), "\n".join(told)
+    desk.python("view.reveal()")
+    expect(desk.part("linearization-digits")).to_be_visible()
+    harness.assert_seen(desk.part("linearization-facts"))
+    assert "byte" in str(desk.explorer.evaluate(WORDS))

@@ -44,14 +44,22 @@ class StaticPicture:
 
     It is an output of its own: a widget output that also carries a picture shows "model not found" once the kernel is gone. It is
     drawn in a thread of its own, at most every other second, and once more at `close`. A view of one end (`side`) shows that
-    layout and nothing else.
+    layout and nothing else. While it `is_quiet`, it says nothing of where entries lie.
     """
 
-    def __init__(self, session: Session, token: str, side: str = "both", pane: str = "explorer") -> None:
+    def __init__(
+        self,
+        session: Session,
+        token: str,
+        side: str = "both",
+        pane: str = "explorer",
+        is_quiet: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._session = session
         self._token = token
         self._side = side
         self._pane = pane
+        self._is_quiet = is_quiet
         self._captions = parts_of_pane(pane, side)
         self._shown: tuple[object, ...] = ()
         self._drawings: dict[str, tuple[object, str]] = {}
@@ -118,7 +126,7 @@ class StaticPicture:
         try:
             with self._drawing:
                 state = self._session.state
-                if _seen(state) == self._shown:
+                if self._seen(state) == self._shown:
                     return
                 data = self._drawn(state, _LEFT)
             publish: Any = publish_display_data
@@ -135,11 +143,12 @@ class StaticPicture:
             return self._drawn(state, heading)
 
     def _drawn(self, state: State, heading: str) -> dict[str, str]:
-        self._shown = _seen(state)
+        self._shown = self._seen(state)
+        quiet = self._is_quiet()
         if state.given is not None:
             return _trace_drawn(state.given, self._token)
         derived = state.derived
-        lines = _machine_lines(state) if self._pane in ("machine", "switch") else _lines(state, self._side)
+        lines = _machine_lines(state) if self._pane in ("machine", "switch") else _lines(state, self._side, quiet)
         plan = "" if derived.plan is None or self._side != "both" or self._pane == "machine" else str(derived.plan)
         items = "".join(f"<li>{escape(line)}</li>" for line in lines)
         begin = (
@@ -149,7 +158,7 @@ class StaticPicture:
         )
         end = f"</div>{plan and _TABLE.format(escape(plan))}</div>"
         parts, size = [], len(begin.encode()) + len(end.encode())
-        for name, caption in self._captions.items():
+        for name, caption in () if quiet else self._captions.items():
             picture = self._picture(name, state)
             part = f'<figure style="margin:0"><figcaption>{caption}</figcaption>{picture}</figure>'
             if picture and size + len(part.encode()) <= MOST_BYTES:
@@ -157,6 +166,10 @@ class StaticPicture:
                 parts.append(part)
         text = "\n".join([heading, "", *lines, "", plan]).rstrip()
         return {"text/plain": text, "text/html": f"{begin}{''.join(parts)}{end}"}
+
+    def _seen(self, state: State) -> tuple[object, ...]:
+        """What the picture depends on."""
+        return (self._is_quiet(), *_seen(state))
 
     def _picture(self, name: str, state: State) -> str:
         """A part, drawn again only where what it shows has changed; "" where there is nothing to draw."""
@@ -185,7 +198,7 @@ def _trace_drawn(trace: Trace, token: str) -> dict[str, str]:
 
 
 def _seen(state: State) -> tuple[object, ...]:
-    """What the picture depends on."""
+    """What of a state the picture depends on."""
     derived = state.derived
     return (
         state.settings,
@@ -202,7 +215,7 @@ def _seen(state: State) -> tuple[object, ...]:
     )
 
 
-def _lines(state: State, side: str) -> list[str]:
+def _lines(state: State, side: str, quiet: bool) -> list[str]:
     """The transfer, what it costs, and the last run, in words; of one end only its layout and what is wrong with it."""
     derived, settings = state.derived, state.settings
     sizes = {row.name: (row.value, parse_count(row.value)) for row in settings.dimensions}
@@ -211,7 +224,8 @@ def _lines(state: State, side: str) -> list[str]:
     lines = [f"{space}; {fields}"]
     if side != "both":
         linear: Linearization | None = getattr(derived, side)
-        lines += [] if linear is None else [f"{linear.layout.pretty}, {format_bytes(linear.nbytes)}"]
+        size = "" if linear is None or quiet else f", {format_bytes(linear.nbytes)}"
+        lines += [] if linear is None else [f"{linear.layout.pretty}{size}"]
         own = derived.problems.get(f"{side}-layout")
         return lines if own is None else [*lines, own.message]
     if "machine" in derived.demanded:

@@ -65,6 +65,9 @@ class _Alone(CheckedPane):
     value = _Checked(None, help="the layout: an isoviz.Layout; may be set")
     _unfollow: Callable[[], None] | None = None
 
+    beside = _Checked(None, help="a second layout, drawn beside this one: a Layout, its text, or None; may be set")
+    beside_text = traitlets.Unicode("", help="the second layout as the browser gets it").tag(sync=True)
+    quiet = traitlets.Bool(False, help="whether nothing on the screen says where entries lie in memory").tag(sync=True)
     problem = traitlets.Unicode("", help='what is wrong with the text that was entered; "" where nothing is')
 
     def __init__(
@@ -77,6 +80,7 @@ class _Alone(CheckedPane):
         pane: str,
         check: Check | None = None,
         fixed: bool = False,
+        quiet: bool = False,
     ) -> None:
         if isinstance(layout, Explorer):
             if session is not None:
@@ -101,11 +105,13 @@ class _Alone(CheckedPane):
         self._newest = 0
         self._told = threading.local()
         checks.flag_argument(type(self).__name__, "fixed", fixed)
+        checks.flag_argument(type(self).__name__, "quiet", quiet)
         shared = session if isinstance(session, Session) else None
         own: Settings = _settings(layout, space, fields) if shared is None else shared.state.settings
         array = FixedParts(own, frozenset({"array"})) if fixed else None
         super().__init__(own if shared is None else shared, pane=pane, side=end, check=check, fixed=array)
         self.array_values = values
+        self.quiet = quiet
         self._told.now = True
         self.value = None if self.linearization is None else self.linearization.layout
         self._told.now = False
@@ -145,6 +151,20 @@ class _Alone(CheckedPane):
     def _shown_of(self, settings: Settings) -> object:
         return settings.dimensions, settings.fields, settings.end(self.side).layout
 
+    @property
+    def is_quiet(self) -> bool:
+        """As `quiet`."""
+        return bool(self.quiet)
+
+    def reveal(self) -> None:
+        """Show all that a quiet view has kept to itself."""
+        self.quiet = False
+
+    @traitlets.observe("quiet")
+    def _tell_quiet(self, _change: Any) -> None:
+        if hasattr(self, "_publisher"):  # else it is being made
+            self._publisher.touch(True)
+
     def close(self) -> None:
         """Take the view off the page, stop its threads, and end its session where it made it."""
         if self._unfollow is not None:
@@ -179,6 +199,24 @@ class _Alone(CheckedPane):
             self.problem = Problem.of(error).message
             return before
         self.problem = ""
+        return layout
+
+    @traitlets.validate("beside")
+    def _layout_beside(self, proposal: Any) -> Layout | None:
+        """The layout that is drawn beside this one.
+
+        Raises:
+            TraitError: it is none. NotationError, LayoutError: it is wrong, or does not fit the array.
+        """
+        given: object = proposal["value"]
+        if given is not None and not isinstance(given, Layout | Linearization | str):
+            raise traitlets.TraitError(f"beside: expected a Layout, its text, or None, got {show(given)}")
+        layout = given.layout if isinstance(given, Linearization) else None if given is None else Layout(given)
+        linear = self.linearization
+        if layout is not None and linear is not None:
+            layout.on(linear.space, linear.fields)
+        self.beside_text = "" if layout is None else str(layout)
+        self._publisher.touch(True)
         return layout
 
     def _send_spaces(self, given: Linearization) -> None:
@@ -238,6 +276,12 @@ class LayoutEditor(_Alone):
     (`isoviz.widgets.views.checked_pane.CheckedPane` says what it returns). `editor.verdict` is what was said of that layout.
     With `fixed=True` the array stays: its dimensions and its fields are as they were given, whatever is done to the layout.
 
+    `editor.beside = "<F, x, y>"` draws the memory of a second layout of the same array below that of the edited one, as two
+    tapes; the first bytes that differ are marked. None takes it away.
+
+    With `quiet=True` nothing on the screen, and nothing that is read aloud, says where entries lie: no bytes, strides, order or
+    padding, and no second layout. `editor.reveal()` shows all of it. The browser knows it all the same: its tools would tell.
+
     Raises:
         InputError: the layout does not fit the space, or arguments exclude each other.
     """
@@ -252,8 +296,11 @@ class LayoutEditor(_Alone):
         side: Side | None = None,
         check: Check | None = None,
         fixed: bool = False,
+        beside: Layout | str | None = None,
+        quiet: bool = False,
     ) -> None:
-        super().__init__(layout, space, fields, session, side, "layout-editor", check, fixed)
+        super().__init__(layout, space, fields, session, side, "layout-editor", check, fixed, quiet)
+        self.beside = beside
 
 
 class LinearizationView(_Alone):
@@ -266,6 +313,9 @@ class LinearizationView(_Alone):
     Its values stand in the cells where they are few and fit. A `LayoutEditor` or another view can be given as well: this one then
     shows what is edited there, as with `session` and `side`. `view.value` is an `isoviz.Layout`, `view.selection` an `Entry`
     (index by dimension, and field) or None; both can be observed and set: `view.selection = {"x": 1, "y": 2}, "a"`.
+
+    `view.beside = "<F, x, y>"` draws a second layout of the same array beside this one. With `quiet=True` the view is the array
+    by index, which says nothing of memory, until `view.reveal()`.
 
     Raises:
         InputError: the layout does not fit the space, or arguments exclude each other. LayoutError, FileError: an array that no
@@ -282,8 +332,11 @@ class LinearizationView(_Alone):
         fields: FieldSpace | Mapping[str, Any] | None = None,
         session: Session | Explorer | None = None,
         side: Side | None = None,
+        beside: Layout | str | None = None,
+        quiet: bool = False,
     ) -> None:
-        super().__init__(layout, space, fields, session, side, "linearization")
+        super().__init__(layout, space, fields, session, side, "linearization", quiet=quiet)
+        self.beside = beside
 
     @traitlets.validate("selection")
     def _entry(self, proposal: Any) -> Entry | None:

@@ -142,6 +142,16 @@ export class Connection {
     return this.offline ? null : (this.read<ShownVerdict | null | undefined>("checked") ?? null);
   }
 
+  /** The layout that Python set beside the one that is edited; "" where there is none. */
+  get beside(): string {
+    return this.read<string | undefined>("beside_text") ?? "";
+  }
+
+  /** Whether nothing on the screen may say where entries lie in memory. */
+  get quiet(): boolean {
+    return this.read("quiet") === true;
+  }
+
   /** Whether something that was done here is not in the state yet. */
   get isAhead(): boolean {
     return this.edited.value !== this.read("settings");

@@ -1,6 +1,7 @@
 // The layouts of both ends, edited.
 import { registerPane } from "#model/pane.ts";
 import { LayoutEditor } from "#views/layout-editor/layout-editor.tsx";
+import { BesideTape } from "#views/linearization/linearization-view.tsx";
 
 registerPane({
   name: "layout-editor",
@@ -8,7 +9,10 @@ registerPane({
   render: ({ sides }) => (
     <div class="iv-sides">
       {sides.map((side) => (
-        <LayoutEditor key={side} side={side} />
+        <div key={side} class="iv-side">
+          <LayoutEditor side={side} />
+          <BesideTape side={side} />
+        </div>
       ))}
     </div>
   ),

@@ -74,7 +74,7 @@ export function LayoutEditor({ side, beside }: LayoutEditorProps): JSX.Element {
             {problem.message}
           </p>
         ) : (
-          <Notes kept={kept} linear={own.linear} />
+          !connection.quiet && <Notes kept={kept} linear={own.linear} />
         )}
         {problem === null && at >= 0 && (
           <Strip

@@ -9,6 +9,7 @@ import { merged, split, withBlock } from "#model/layouts/edits.ts";
 import type { Part } from "#model/layouts/notation.ts";
 import type { Named, ShownColour } from "#model/types.ts";
 import { formatCount } from "#model/units.ts";
+import { useView } from "#model/view.ts";
 import { Term } from "#views/controls/term.tsx";
 import {
   blockEntry,
@@ -74,7 +75,8 @@ export function Strip(props: StripProps): JSX.Element | null {
 
 function Fields({ spaces }: { spaces: Spaces }): JSX.Element {
   const { fields } = spaces;
-  const shown = fields.slice(0, 4).map((field) => `${field.name} ${field.size} B`);
+  const { quiet } = useView().connection;
+  const shown = fields.slice(0, 4).map((field) => (quiet ? field.name : `${field.name} ${field.size} B`));
   return (
     <>
       <p class="iv-edit-about">

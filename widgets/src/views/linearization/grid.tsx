@@ -67,6 +67,8 @@ export interface GridProps {
   box: IndexBox | null;
   /** At the source a box is chosen, at the destination it is moved. */
   end: "source" | "destination";
+  /** Neither words nor keys say in which order entries lie. */
+  quiet?: boolean;
   /** What dragging does: it chooses entries, moves the box, or (null) moves the picture. */
   choosing: "select" | "move" | null;
   onBox: (first: readonly number[], last: readonly number[]) => void;
@@ -218,7 +220,7 @@ export function Grid(props: GridProps): JSX.Element {
       class={`iv-lin-grid${props.choosing === null ? "" : ` iv-lin-to-${props.choosing}`}`}
       role="application"
       tabIndex={0}
-      aria-label={`${props.label}. Arrow keys move the selected entry, Page Up and Page Down change the third dimension, N and P follow memory, C marks its chunk, Shift with arrow keys ${props.end === "destination" ? "moves the part" : "chooses what moves"}.`}
+      aria-label={`${props.label}. Arrow keys move the selected entry, Page Up and Page Down change the third dimension${props.quiet ? "" : ORDER_KEYS[props.end]}.`}
       data-testid={props.testid ?? "linearization-grid"}
       onKeyDown={(event) => key(event, props, change, corner)}
     >
@@ -227,6 +229,11 @@ export function Grid(props: GridProps): JSX.Element {
     </div>
   );
 }
+
+const ORDER_KEYS: Readonly<Record<GridProps["end"], string>> = {
+  source: ", N and P follow memory, C marks its chunk, Shift with arrow keys chooses what moves",
+  destination: ", N and P follow memory, C marks its chunk, Shift with arrow keys moves the part",
+};
 
 /** The corner where a box was begun by keys, and the one that the keys move. */
 type Corner = RefObject<{ from: Entry; at: Entry } | null>;
@@ -251,7 +258,8 @@ function key(
   else if (event.key === "0") change((_, room) => fitted(room));
   else if (event.key === "c" && props.onChunk !== null) props.onChunk(props.selected);
   else {
-    const entry = moved(props.linear, props.dims, props.selected, event.key);
+    const follows = event.key === "n" || event.key === "p";
+    const entry = follows && props.quiet ? null : moved(props.linear, props.dims, props.selected, event.key);
     if (entry === null) return;
     props.onSelect(entry);
   }

@@ -202,7 +202,7 @@ export function warpText(load: WarpLoad): string {
   return `${requests}, ${sectors}, ${counted(load.conflicts, "bank conflict")}`;
 }
 
-function Fields({ linear }: { linear: Linearization }): JSX.Element {
+export function Fields({ linear }: { linear: Linearization }): JSX.Element {
   const { fields } = linear;
   return (
     <>

@@ -6,21 +6,25 @@ import { cellValues } from "#model/array-values.ts";
 import { byName } from "#model/by-name.ts";
 import type { Connection } from "#model/connection.ts";
 import { layoutAtEnd, spacesOf } from "#model/ends.ts";
+import { entryText } from "#model/entries.ts";
 import type { ChunkNumbers } from "#model/layouts/chunks.ts";
+import { type Difference, firstDifference } from "#model/layouts/difference.ts";
 import { type Linearization, linearize } from "#model/layouts/linearization.ts";
+import type { Entry } from "#model/layouts/order.ts";
 import { EVERYTHING, movedTo, partWords, rangesOf, selected, withRanges } from "#model/part.ts";
 import { usePictureWay } from "#model/picture-way.ts";
 import { pinsOf } from "#model/pins.ts";
 import { usePlace, usePointedBytes } from "#model/selection.ts";
 import type { Side } from "#model/settings.ts";
 import type { Cards } from "#model/shown-stops.ts";
-import { formatBytes } from "#model/units.ts";
+import { formatBytes, formatCount } from "#model/units.ts";
 import { useView } from "#model/view.ts";
 import { useLayoutPicture } from "#views/linearization/drawing/picture.ts";
 import type { IndexBox } from "#views/linearization/geometry/index-box.ts";
 import { Lens } from "./lens.ts";
 import { OPTIONS, type ViewOptions } from "./options.ts";
 import { useTapePaint } from "./paints.ts";
+import { QuietView } from "./quiet-view.tsx";
 import { Tape } from "./tape.tsx";
 import { TapeLinks } from "./tape-links.tsx";
 import { Toolbar } from "./toolbar.tsx";
@@ -47,8 +51,10 @@ const NO_STOPS: Shown = { source: null, destination: null };
 
 /** A layout of the session in a view of its own. */
 export function LinearizationView({ side }: { side: Side }): JSX.Element {
+  const { connection } = useView();
   const end = useEnd(side, NO_STOPS);
-  return "linear" in end ? <ValueView {...end} /> : <None {...end} />;
+  if (!("linear" in end)) return <None {...end} />;
+  return connection.quiet ? <QuietView {...end} /> : <ValueView {...end} />;
 }
 
 /** The pictures of a card. */
@@ -202,7 +208,51 @@ export function EndsTape({ shown }: { shown: Shown }): JSX.Element | null {
   return <TwoTapes source={source} destination={destination} />;
 }
 
-function TwoTapes({ source, destination }: Record<Side, LinearizationProps>): JSX.Element {
+/** The tape of the layout at an end above that of the one that Python set beside it; the first bytes that differ are marked. */
+export function BesideTape({ side }: { side: Side }): JSX.Element | null {
+  const { connection, snapshot } = useView();
+  const text = connection.beside;
+  const { dims, fields } = spacesOf(connection.settings, snapshot);
+  const key = JSON.stringify([dims, fields]);
+  const read = useMemo(() => (text === "" ? null : linearize(text, dims, fields)), [text, key]);
+  const end = useEnd(side, NO_STOPS);
+  const own = "linear" in end ? end.linear : null;
+  const other = read?.linear ?? null;
+  const difference = useMemo(() => (own === null || other === null ? null : firstDifference(own, other)), [own, other]);
+  if (read === null || connection.quiet) return null;
+  if (other === null)
+    return (
+      <p class="iv-faint" role="status" data-testid="beside-unfit">
+        Beside it: <code>{text}</code> is no layout of this array. {read.problem?.message}
+      </p>
+    );
+  if (!("linear" in end)) return null;
+  return (
+    <div data-testid="beside" data-differs={difference === null ? "" : difference.byte}>
+      <TwoTapes
+        source={{ ...end, title: "This layout" }}
+        destination={{ ...end, linear: other, title: "Beside it", values: null }}
+        difference={difference}
+      />
+      <p class="iv-lin-difference" data-testid="beside-words">
+        <code>{text}</code> {differenceWords(end.linear, difference)}
+      </p>
+    </div>
+  );
+}
+
+function differenceWords(linear: Linearization, difference: Difference | null): string {
+  if (difference === null) return "stores the same bytes in the same order.";
+  const { byte, own, other } = difference;
+  const words = (entry: Entry | null): string => (entry === null ? "padding or nothing" : entryText(linear, entry));
+  return `differs from byte ${formatCount(byte)} on: here ${words(own)}, beside it ${words(other)}.`;
+}
+
+function TwoTapes({
+  source,
+  destination,
+  difference = null,
+}: Record<Side, LinearizationProps> & { difference?: Difference | null }): JSX.Element {
   const root = useRef<HTMLDivElement>(null);
   const ink = useInk(root);
   const way = usePictureWay();
@@ -215,6 +265,7 @@ function TwoTapes({ source, destination }: Record<Side, LinearizationProps>): JS
       <span class="iv-faint">{source.title}</span>
       <Tape
         {...{ linear: source.linear, colours: one.colours, paint: onePaint, marked: one.marked, ink, ...above.marks }}
+        differs={bytesOf(source.linear, difference, difference?.own)}
         label={`Memory of ${source.title}: ${formatBytes(source.linear.nbytes)} as a strip`}
         testid="tape-source"
         strip="below"
@@ -224,6 +275,7 @@ function TwoTapes({ source, destination }: Record<Side, LinearizationProps>): JS
       <span class="iv-faint">{destination.title}</span>
       <Tape
         {...{ linear: destination.linear, colours: other.colours, paint: otherPaint, marked: other.marked, ink, ...below.marks }}
+        differs={bytesOf(destination.linear, difference, difference?.other)}
         label={`Memory of ${destination.title}: ${formatBytes(destination.linear.nbytes)} as a strip`}
         testid="tape-destination"
         strip="above"
@@ -231,6 +283,17 @@ function TwoTapes({ source, destination }: Record<Side, LinearizationProps>): JS
       />
     </div>
   );
+}
+
+/** The bytes at a difference that an entry has there, else those of the smallest field. */
+function bytesOf(
+  linear: Linearization,
+  difference: Difference | null,
+  entry: Entry | null | undefined,
+): readonly [number, number] | null {
+  if (difference === null) return null;
+  const size = entry == null ? Math.min(...linear.fields.map((field) => field.size)) : linear.fields[entry.field]?.size;
+  return [difference.byte, size ?? 1];
 }
 
 const ALL = { ranges: [], stretch: 1, named: false, missing: 0 };
@@ -276,17 +339,19 @@ function usePart(side: Side, linear: Linearization | null): PartOfEnd | null {
 function usePins(side: Side): { pin: PinOfCard; beside: readonly Linearization[] } {
   const { connection, snapshot } = useView();
   const pins = pinsOf(connection);
+  const set = connection.beside === "" ? null : { text: connection.beside, title: "Set beside it:" };
   const [own, other] = [pins[side], pins[otherThan(side)]];
+  const shown = own.value ?? set;
   const { dims, fields } = spacesOf(connection.settings, snapshot);
   const key = JSON.stringify([dims, fields]);
   const read = (text: string | undefined) => (text === undefined ? null : linearize(text, dims, fields));
-  const pinned = useMemo(() => read(own.value?.text), [own.value, key]);
+  const pinned = useMemo(() => read(shown?.text), [shown?.text, key]);
   const beside = useMemo(() => [read(other.value?.text)?.linear].filter((each) => each != null), [other.value, key]);
   const pin: PinOfCard = {
     linear: pinned?.linear ?? null,
-    words: own.value === null ? "" : `${own.value.title} ${own.value.text}`,
+    words: shown === null ? "" : `${shown.title} ${shown.text}`,
     problem: pinned?.problem?.message ?? "",
-    letGo: () => void (own.value = null),
+    letGo: own.value === null ? null : () => void (own.value = null),
   };
   return { pin, beside };
 }

@@ -14,6 +14,7 @@ import {
   linesThatFit,
   type StripSide,
   type TapeGeometry,
+  type TapeMark,
   tapeRows,
   windowFrom,
 } from "#views/linearization/drawing/tape-canvas.ts";
@@ -31,6 +32,8 @@ export interface TapeProps {
   selected: Entry | null;
   /** The chunk or the bytes that are marked. */
   marked: Marked | null;
+  /** The bytes at which it begins to differ from the tape beside it: where they begin, and how many. */
+  differs?: readonly [begin: number, size: number] | null;
   label: string;
   /** Names the tape for tests, where a card has two. */
   testid?: string;
@@ -49,9 +52,10 @@ export function Tape(props: TapeProps): JSX.Element {
   const letters = ink?.size ?? 12;
   const lines = linesThatFit(linear, (size.width * 12) / letters);
   const focus = hovered ?? selected ?? marked?.entries[0] ?? null;
-  const byte = focus === null ? 0 : linear.offset(focus.index, focus.field);
+  const differs = props.differs ?? null;
+  const byte = focus === null ? (differs?.[0] ?? null) : linear.offset(focus.index, focus.field);
   const first =
-    focus === null
+    byte === null
       ? Math.min(firstLine, Math.max(0, Math.ceil(linear.nbytes / 64) - lines))
       : windowFrom(firstLine, byte, lines, linear.nbytes);
   useEffect(() => setFirstLine(first), [first]);
@@ -68,7 +72,8 @@ export function Tape(props: TapeProps): JSX.Element {
   useFrame(() => {
     const context = marks.current === null || ink === null || size.width < 10 ? null : fitCanvas(marks.current, size, ratio);
     if (!context || ink === null) return;
-    const shown = [
+    const shown: TapeMark[] = [
+      ...(differs === null ? [] : [{ bytes: differs, colour: ink.dark ? "#f5a463" : "#a84300", rim: ink.paper }]),
       ...(selected === null ? [] : [{ entry: selected, colour: ink.accent, rim: ink.paper }]),
       ...(hovered === null ? [] : [{ entry: hovered, colour: "#05080c", rim: "#ffffff" }]),
     ];
@@ -79,7 +84,7 @@ export function Tape(props: TapeProps): JSX.Element {
       shown,
       marked === null ? null : (pen) => drawTapeMarked(pen, tape, byField, marked, ink),
     );
-  }, [tape, byField, ink, hovered, selected, marked, size]);
+  }, [tape, byField, ink, hovered, selected, marked, differs?.[0], differs?.[1], size]);
 
   const at = (event: TargetedPointerEvent<HTMLDivElement> | TargetedMouseEvent<HTMLDivElement>): Entry | null => {
     const box = event.currentTarget.getBoundingClientRect();

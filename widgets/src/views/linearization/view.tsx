@@ -81,7 +81,8 @@ export interface PinOfCard {
   readonly words: string;
   /** Why the array has no such layout; "" where it has. */
   readonly problem: string;
-  readonly letGo: () => void;
+  /** Null where a person has not pinned it. */
+  readonly letGo: (() => void) | null;
 }
 
 /** The part of an array that moves, at one end. */
@@ -422,7 +423,8 @@ function described(title: string, linear: Linearization): string {
   return `${title}: ${sizes}; fields ${fields}; ${formatBytes(linear.nbytes)}; order in memory, fastest first: ${order}`;
 }
 
-function LetGo({ pin }: { pin: PinOfCard }): JSX.Element {
+function LetGo({ pin }: { pin: PinOfCard }): JSX.Element | null {
+  if (pin.letGo === null) return null;
   return <Button label="Let the pinned layout go" icon="remove" iconOnly testid="unpin-layout" onClick={pin.letGo} />;
 }
 

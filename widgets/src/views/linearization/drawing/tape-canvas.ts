@@ -302,12 +302,18 @@ export function placeInStrip({ linear, width }: Pick<TapeGeometry, "linear" | "w
   return ((linear.offset(entry.index, entry.field) + size / 2) / linear.nbytes) * width;
 }
 
+/** An entry that is marked, or bytes: where they begin, and how many. */
+export type TapeMark = { readonly colour: string; readonly rim: string } & (
+  | { readonly entry: Entry }
+  | { readonly bytes: readonly [begin: number, size: number] }
+);
+
 /** Marks of entries: in the strip a needle, in the window a frame. `below` draws what they lie on. */
 export function drawTapeMarks(
   context: CanvasRenderingContext2D,
   tape: TapeGeometry,
   byField: boolean,
-  marks: readonly { entry: Entry; colour: string; rim: string }[],
+  marks: readonly TapeMark[],
   below: ((context: CanvasRenderingContext2D) => void) | null = null,
 ): void {
   const { linear, width, ratio } = tape;
@@ -319,9 +325,12 @@ export function drawTapeMarks(
   const { scale, first, last } = windowOf(tape);
   const { top } = rows.window;
   const above = Math.min(rows.strip.top, rows.band.high > 0 ? rows.band.top : rows.strip.top);
-  for (const { entry, colour, rim } of marks) {
-    const begin = linear.offset(entry.index, entry.field);
-    const size = linear.fields[entry.field]?.size ?? 1;
+  for (const mark of marks) {
+    const { colour, rim } = mark;
+    const [begin, size] =
+      "bytes" in mark
+        ? mark.bytes
+        : [linear.offset(mark.entry.index, mark.entry.field), linear.fields[mark.entry.field]?.size ?? 1];
     const path = new Path2D();
     const wide = Math.max(3, (size / linear.nbytes) * width);
     const left = Math.min(width - wide, Math.max(0, (begin / linear.nbytes) * width - (wide > 3 ? 0 : 1)));
