@@ -101,11 +101,11 @@ def _graded(cell: dict[str, Any], names: dict[str, ast.Expr | None], grader: Gra
         shown = f"display({checks[name]})\n" if name in checks else ""
         number = name.replace(".", "-")
         if grader == "otter":
-            yield _code(f'{shown}grader.check("{_key(name)}")', f"check-{number}")
+            yield _code(f'{shown}grader.check("{_key(name)}")', f"graded-{number}")
             continue
         made = {"schema_version": 3, "grade_id": f"exercise-{number}", "grade": True, "solution": False, "locked": True}
         made |= {"task": False, "points": 1, "cell_type": "code"}
-        yield _code(f'{shown}course.points("{name}")', f"check-{number}", nbgrader=made)
+        yield _code(f'{shown}course.points("{name}")', f"graded-{number}", nbgrader=made)
 
 
 def _code(source: str, name: str, **metadata: Any) -> dict[str, Any]:
