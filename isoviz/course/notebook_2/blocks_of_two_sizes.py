@@ -109,13 +109,15 @@ def _said_of_entries(entries: int, given: Given) -> tuple[str, dict[str, object]
 def _picture(read: dict[str, Any], given: Given) -> Any:
     from isoviz.figures.layouts.rulers import Ruler, rulers_svg
 
-    here, there, run = given["here"], given["there"], read["run"] / _entry(given)
-    rulers = [Ruler(f"blocks of {here}", here), Ruler(f"blocks of {there}", there)]
-    size = math.lcm(here, there)
-    if run == int(run) and 1 <= run <= size:
-        rulers.append(Ruler(f"runs of {int(run)}", int(run), "path"))
+    blocks, run = (given["here"], given["there"]), read["run"] / _entry(given)
+    both = math.lcm(*blocks)
+    size = both + min(blocks)  # and a little of what follows
+    rulers = [Ruler(f"blocks of {block}", block) for block in blocks]
+    if run == int(run) and 1 <= run <= both:
+        cut = tuple(end // int(run) for end in range(1, size) if end % int(run) and any(end % block == 0 for block in blocks))
+        rulers.append(Ruler(f"runs of {int(run)}", int(run), "path", cut))
     title = BLOCKS_OF_TWO_SIZES.text("says", "picture", given=given)
-    return PicturesBelow(lambda: rulers_svg(rulers, size, "x", title))
+    return PicturesBelow(lambda: rulers_svg(rulers, size, "x", title, cuts=(both,)))
 
 
 def _words(given: Given) -> dict[str, object]:

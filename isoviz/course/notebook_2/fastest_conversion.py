@@ -37,8 +37,8 @@ _RATIO = 0.02
 
 
 def _draw(source: random.Random) -> dict[str, Any]:
-    side = source.choice((14, 28, 56))
-    sizes = {"w": side, "h": side, "c": source.choice((32, 48, 64, 96)), "n": source.choice((4, 8, 16))}
+    side = source.choice((28, 40, 56))
+    sizes = {"w": side, "h": side, "c": source.choice((32, 48, 64, 96)), "n": source.choice((8, 12, 16, 24))}
     names = source.sample(list(TARGETS), COUNT)
     slow, fast = source.sample(names, 2)
     latency, bandwidth = source.choice((2, 3, 4, 5, 6, 8)), source.choice((5, 6, 8, 10, 12))

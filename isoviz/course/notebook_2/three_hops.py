@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import html
 import itertools
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import LayoutAnswer, Several, linear_of
 from isoviz.course.notebook_2.pair_pictures import PicturesBelow
 from isoviz.course.notebook_2.two_layouts import plain_number
+from isoviz.course.texts import Texts
 from isoviz.layouts import Linearization, Mode, compare
 from isoviz.units import format_share
 
@@ -146,7 +148,11 @@ def _picture(answer: Mapping[str, Linearization], given: Given) -> PicturesBelow
 
     stops = [linear_of(given, SOURCE), answer["first"], answer["second"], linear_of(given, DESTINATION)]
     hops, missing = _hops(answer, given), _not_met(_hops(answer, given), given)
-    figures = (f"run {plain_number(hops.first_run)} B", f"shuffle {hops.shuffle:,} B", f"run {plain_number(hops.last_run)} B")
+    figures = (
+        f"run {plain_number(hops.first_run)}\xa0B",
+        f"shuffle {hops.shuffle:,}\xa0B",
+        f"run {plain_number(hops.last_run)}\xa0B",
+    )
     words = [HopWords(text, f"hop {number}" not in missing) for number, text in enumerate(figures, 1)]
     return PicturesBelow(lambda: stops_svg(stops, words, THREE_HOPS.text("says", "picture", given=given)))
 
@@ -159,6 +165,35 @@ def _words(given: Given) -> dict[str, object]:
         "right_first": right["first"].layout, "right_second": right["second"].layout,
         "least_count": least, "least_block": f"{least * least * _entry(given):,}",
     }  # fmt: skip
+
+
+class LayoutsBetween(NamedTuple):
+    """The editors of both layouts. The second one has the button that checks both."""
+
+    first: Any
+    second: Any
+
+    def show(self) -> None:
+        """Display them below each other."""
+        from IPython.display import HTML, display
+
+        for key, editor in zip(("behind hop 1", "behind hop 2"), self, strict=True):
+            words = Texts.of(2).text("2.4", "says", key)
+            display(HTML(f"<p>{html.escape(words)}</p>"))
+            editor.show()
+
+    def close(self) -> None:
+        """Take them off the page."""
+        for editor in self:
+            editor.close()
+
+
+def _pane(given: Given, check: Callable[[Any], Any]) -> LayoutsBetween:
+    from isoviz.widgets.views.layout_views import LayoutEditor
+
+    array = {"space": given["sizes"], "fields": given["fields"]}
+    first = LayoutEditor(SOURCE, **array, fixed=True)
+    return LayoutsBetween(first, LayoutEditor(DESTINATION, **array, fixed=True, check=lambda second: check((first, second))))
 
 
 def _apart(given: Given) -> bool:
@@ -180,5 +215,6 @@ THREE_HOPS = Exercise(
     ),
     _right,
     words=_words,
+    pane=_pane,
     apart=_apart,
 )

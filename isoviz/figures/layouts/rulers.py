@@ -15,11 +15,15 @@ _MOST_NUMBERS = 48
 
 @dataclass(frozen=True)
 class Ruler:
-    """Pieces of equal length along a dimension. `colour` is a token of the theme; without one, pieces have colours in turn."""
+    """Pieces of equal length along a dimension. `colour` is a token of the theme; without one, pieces have colours in turn.
+
+    Those whose numbers are `marked` stand out.
+    """
 
     name: str
     step: int
     colour: str = ""
+    marked: tuple[int, ...] = ()
 
 
 def rulers_svg(
@@ -43,7 +47,7 @@ def rulers_svg(
         drawing.text(left - 12, y + 18, ruler.name, size=12, anchor="end")
         for number, begin in enumerate(range(0, size, ruler.step)):
             width = min(ruler.step, size - begin) * unit
-            fill = ruler.colour or (dark if number % 2 else light)
+            fill = "bad" if number in ruler.marked else ruler.colour or (dark if number % 2 else light)
             drawing.rect(left + begin * unit, y, width, _HIGH, fill=fill, stroke="paper", stroke_width=1.5, radius=2)
             if width >= 16:
                 ink = "on-path" if ruler.colour else RAMP_INK
