@@ -5,13 +5,14 @@ import math
 
 import isoviz
 from isoviz.course import path_rates
-from isoviz.course.notebook_3.blocks_by_hand import MEMORIES, buffer_layouts, machine, transfer_of
-from isoviz.course.notebook_3.missing_channels import chain_of, machine_of
+from isoviz.course.notebook_3.blocks_by_hand import MEMORIES, buffer_layouts, machine_of, transfer_of
+from isoviz.course.notebook_3.missing_channels import chain_of
+from isoviz.course.notebook_3.missing_channels import machine_of as unfinished
 
 
 def _channels(given):
     missing = [pair for pair in itertools.pairwise(chain_of(given)) if "->".join(pair) not in given["channels"]]
-    made = machine_of(given)
+    made = unfinished(given)
     for source, destination in missing:
         from isoviz.machines.edits.channel_edits import connected
 
@@ -26,10 +27,10 @@ def _blocks(given):
     x, y = (math.ceil(path_rates.run_for(hop, given["target"]) / given["entry"]) for hop in (first, last))
     options = isoviz.Options(slot_limit=given["slot"])
     path = ", ".join(MEMORIES)
-    plan = isoviz.cost(transfer_of(given), machine(), path, buffer_layouts(x + 1, y), options=options)
+    plan = isoviz.cost(transfer_of(given), machine_of(given), path, buffer_layouts(x + 1, y), options=options)
     # The middle buffer may turn on the way: any layouts with such runs will do.
     other = [f"<F, x_in={x}, y_in={y}, y_out, x_out>", *[f"<F, y_in={y}, x_in={x}, y_out, x_out>"] * 2]
-    return [(x, y), [x, y + 1], plan, isoviz.cost(transfer_of(given), machine(), path, other, options=options)]
+    return [(x, y), [x, y + 1], plan, isoviz.cost(transfer_of(given), machine_of(given), path, other, options=options)]
 
 
 def program(data):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -18,9 +19,10 @@ from isoviz.course.plans import ByHand, PlanAnswer
 from isoviz.errors import IsovizError
 from isoviz.figures.charts.html_parts import paragraph
 from isoviz.layouts import FieldSpace, IndexSpace
-from isoviz.machines import Machine, preset
+from isoviz.machines import LatencyBandwidth, Machine, preset
+from isoviz.machines.edits.channel_edits import with_channel
 from isoviz.planner import Options, Plan, Transfer, cost, explain
-from isoviz.units import format_rate, format_share
+from isoviz.units import format_rate, format_seconds, format_share
 
 MEMORIES = ("node0.fbm0", "node0.zcm", "node0.reg", "node1.reg", "node1.fbm0")
 SHARE = 0.97
@@ -62,17 +64,52 @@ def buffer_layouts(x_in: int, y_in: int) -> tuple[str, ...]:
     return rows, columns, columns
 
 
+def machine_of(given: Given) -> Machine:
+    """The machine with the figures of this learner at both ends of the path."""
+    return _with_ends(*((hop["latency"], hop["bandwidth"]) for hop in (given["hops"][0], given["hops"][-1])))
+
+
+@lru_cache(maxsize=64)
+def _with_ends(first: tuple[float, float], last: tuple[float, float]) -> Machine:
+    made = machine()
+    for here, there, figures in ((*MEMORIES[:2], first), (*MEMORIES[-2:], last)):
+        channel = made.between(here, there)[0]
+        made = with_channel(made, channel.name, throughput=LatencyBandwidth(*figures))
+    return made
+
+
 def _draw(source: random.Random) -> dict[str, Any]:
-    dtype = source.choice(tuple(ENTRIES))
-    drawn: dict[str, Any] = {
-        "dtype": dtype,
-        "entry": ENTRIES[dtype],
-        "x": 512 * source.randint(8, 20),
-        "y": 512 * source.randint(8, 20),
-        "slot": 2 * source.randint(4, 16) * MIB,
-        "hops": hops_of(machine(), MEMORIES),
-    }
-    return {**drawn, "target": int(SHARE * path_rates.sustained(drawn) / 1e7) * 10**7}
+    """Figures with which a pair of blocks that the sliders of the pane have is good enough, and a square one is not."""
+    while True:
+        dtype = source.choice(tuple(ENTRIES))
+        x_in, y_in = (source.choice((2, 3)) * 2 ** source.randint(7, 10) for _ in "xy")
+        slot = math.ceil(ENTRIES[dtype] * x_in * y_in / MIB) * MIB
+        first, *flat, last = hops_of(machine(), MEMORIES)
+        ends = [
+            {**hop, "latency": source.randint(*tenths) / 10 / 1e6, "bandwidth": source.randint(45, 90) * 1e8}
+            for hop, tenths in ((first, (20, 120)), (last, (8, 60)))
+        ]
+        drawn: dict[str, Any] = {
+            "dtype": dtype,
+            "entry": ENTRIES[dtype],
+            "x": 512 * source.randint(8, 20),
+            "y": 512 * source.randint(8, 20),
+            "slot": slot,
+            "hops": [ends[0], *flat, ends[1]],
+        }
+        allowed = path_rates.bounds(drawn)
+        target = int(SHARE * min(allowed.values()) / 1e7) * 10**7
+        if not 8 * MIB <= slot <= 32 * MIB or allowed["slot"] > 0.98 * allowed["flat"]:
+            continue
+        square = (slot / ENTRIES[dtype]) ** 0.5
+        if _rate(drawn, x_in, y_in) >= 1.003 * target and _rate(drawn, square, square) < 0.99 * target:
+            return {**drawn, "target": target}
+
+
+def _rate(given: Given, x_in: float, y_in: float) -> float:
+    """What both ends sustain with these blocks."""
+    first, *_, last = given["hops"]
+    return min(path_rates.rate(first, given["entry"] * x_in), path_rates.rate(last, given["entry"] * y_in))
 
 
 def _blocks(answer: object, given: Given) -> ByHand | None:
@@ -89,7 +126,7 @@ def _blocks(answer: object, given: Given) -> ByHand | None:
 
 KIND = PlanAnswer(
     transfer_of,
-    lambda _given: machine(),
+    machine_of,
     _blocks,
     "the pane, a plan, or (x_in, y_in) such as (64, 64)",
     has_chunk=True,
@@ -145,6 +182,15 @@ def _cost(plan: Plan, given: Given) -> str:
     )
 
 
+def hops_picture(given: Given) -> Any:
+    """The figures of a path's hops."""
+    rows = [
+        (hop["name"], hop["run"], format_seconds(hop["latency"]) if hop["latency"] else "0", format_rate(hop["bandwidth"]))
+        for hop in given["hops"]
+    ]
+    return Drawn(lambda: framed(rows_table("The hops of the path", ("hop", "run", "latency a", "bandwidth b"), rows)))
+
+
 def _picture(plan: Plan, given: Given) -> Any:
     return Drawn(lambda: framed(_hops(plan, given), _region(plan, given)))
 
@@ -167,7 +213,7 @@ def _hops(plan: Plan, given: Given) -> str:
 
 
 def _region(plan: Plan, given: Given) -> str:
-    found = explain(plan, machine(), options=Options(slot_limit=given["slot"]), target=given["target"]).region
+    found = explain(plan, machine_of(given), options=Options(slot_limit=given["slot"]), target=given["target"]).region
     if found is None:
         return ""
     (x, y), corners = found.chosen, found.corners
@@ -199,10 +245,10 @@ def _best(given: Given) -> ByHand:
     return _by_sizes(given, x * stretched**0.5, y * stretched**0.5)
 
 
-def _stretched(given: Given, by: float) -> ByHand:
-    """The best blocks, so many times as long in x and as much shorter in y."""
-    x, y = path_rates.best_blocks(given)
-    return _by_sizes(given, x * by, y / by / 1.02)
+def _long_rows(given: Given) -> ByHand:
+    """Blocks three times as long in x as the best ones, and in y what is left of the slot."""
+    x_in = min(given["x"], round(3 * path_rates.best_blocks(given)[0]))
+    return _by_sizes(given, x_in, given["slot"] // given["entry"] // x_in)
 
 
 def _square(given: Given) -> ByHand:
@@ -212,7 +258,9 @@ def _square(given: Given) -> ByHand:
 
 def _chunk_below_block(given: Given) -> ByHand:
     best = _best(given)
-    plan = cost(transfer_of(given), machine(), ", ".join(MEMORIES), best.layouts, options=Options(slot_limit=given["slot"]))
+    plan = cost(
+        transfer_of(given), machine_of(given), ", ".join(MEMORIES), best.layouts, options=Options(slot_limit=given["slot"])
+    )
     return replace(best, chunk=_block_bytes(plan) // 4)
 
 
@@ -237,8 +285,9 @@ def _pane(given: Given, check: Callable[[Any], Any]) -> Any:
     from isoviz.widgets import PlanView
 
     options = Options(slot_limit=given["slot"])
-    plan = cost(transfer_of(given), machine(), ", ".join(MEMORIES), buffer_layouts(64, 64), options=options, over_limits=True)
-    view = PlanView(plan, machine(), options=options, check=check, fixed=True)
+    on, path = machine_of(given), ", ".join(MEMORIES)
+    plan = cost(transfer_of(given), on, path, buffer_layouts(64, 64), options=options, over_limits=True)
+    view = PlanView(plan, on, options=options, check=check, fixed=True)
     settings = view.session.settings
     assert settings.by_hand is not None
     # The chunk of the least time follows the blocks; the constraints are judged for what is asked.
@@ -253,12 +302,13 @@ BLOCKS_BY_HAND = Exercise(
     _judge,
     (
         WrongModel("both-runs-short", lambda given: _by_sizes(given, 64, 64)),
-        WrongModel("one-run-only", lambda given: _stretched(given, 3.0)),
+        WrongModel("one-run-only", _long_rows),
         WrongModel("square-block", _square),
         WrongModel("slot-forgotten", lambda given: _by_sizes(given, given["x"], given["y"])),
         WrongModel("chunk-below-block", _chunk_below_block),
     ),
     _best,
     words=_words,
+    picture=hops_picture,
     pane=_pane,
 )

@@ -70,8 +70,9 @@ def _draw(source: random.Random) -> dict[str, Any]:
     while True:
         found = [there, *source.sample(others, OTHERS)]
         names = sorted(f"{here}->{destination}" for here, destination in found)
-        if _hops(_drawn_machine(tuple(names)), {**drawn, "channels": names}) is None:
-            return {**drawn, "channels": names}
+        made = {**drawn, "channels": names}
+        if _hops(machine_of(made), made) is None and not _reaches_own(_missing(made), made):
+            return made
 
 
 def _hops(drawn: Machine, given: Given) -> int | None:

@@ -9,10 +9,10 @@ from typing import Any
 from isoviz.course import path_rates
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import Choice, Number, Several
-from isoviz.course.notebook_3.blocks_by_hand import MEMORIES, MIB, hops_of, machine
+from isoviz.course.notebook_3.blocks_by_hand import MEMORIES, MIB, hops_of, hops_picture, machine
 from isoviz.course.notebook_3.pictures import Axis, Drawn, Plane, curve, framed, hop_figures, rate_text, rows_table, size_text
 from isoviz.figures.charts.html_parts import paragraph
-from isoviz.units import format_rate, format_seconds
+from isoviz.units import format_rate
 
 SLOT = "slot"
 
@@ -138,17 +138,9 @@ ROW_PRICE = Exercise(
     ),
     lambda given: _answer(given, _best_row(given)),
     words=_row_words,
-    picture=lambda given: _figures_picture(given),
+    picture=hops_picture,
     is_prediction=True,
 )
-
-
-def _figures_picture(given: Given) -> Any:
-    rows = [
-        (hop["name"], hop["run"], format_seconds(hop["latency"]) if hop["latency"] else "0", format_rate(hop["bandwidth"]))
-        for hop in given["hops"]
-    ]
-    return Drawn(lambda: framed(rows_table("The hops of the path", ("hop", "run", "latency a", "bandwidth b"), rows)))
 
 
 # ---- 3.5: the run that a rate needs
