@@ -45,6 +45,7 @@ nb_execution_mode = "cache"
 nb_execution_cache_path = str(HERE / "_build" / "executed")
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
+nb_execution_in_temp = True  # the course keeps its progress beside the notebook
 # A page without a kernel shows the picture of a widget, and loads no script from elsewhere.
 nb_mime_priority_overrides = [("html", "application/vnd.jupyter.widget-view+json", None)]
 nb_ipywidgets_js: dict[str, dict[str, str]] = {}
@@ -69,7 +70,7 @@ def copy_pages() -> None:
     """Notebooks and pages from elsewhere in the repository. Sphinx reads only what lies below its own folder."""
     copied = HERE / "notebooks"
     shutil.rmtree(copied, ignore_errors=True)
-    shutil.copytree(ROOT / "notebooks", copied, ignore=shutil.ignore_patterns(".ipynb_checkpoints", "explorer.ipynb"))
+    shutil.copytree(ROOT / "notebooks", copied, ignore=shutil.ignore_patterns(".ipynb_checkpoints", "explorer.ipynb", "solutions"))
     for name in ("CHANGELOG.md", "CONTRIBUTING.md"):
         text = (ROOT / name).read_text(encoding="utf-8")
         text = re.sub(r"\]\(docs/([^)]+)\)", r"](\1)", text)
