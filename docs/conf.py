@@ -70,7 +70,8 @@ def copy_pages() -> None:
     """Notebooks and pages from elsewhere in the repository. Sphinx reads only what lies below its own folder."""
     copied = HERE / "notebooks"
     shutil.rmtree(copied, ignore_errors=True)
-    shutil.copytree(ROOT / "notebooks", copied, ignore=shutil.ignore_patterns(".ipynb_checkpoints", "explorer.ipynb", "solutions"))
+    left_out = shutil.ignore_patterns(".ipynb_checkpoints", "explorer.ipynb", "solutions")  # no answer is on the site
+    shutil.copytree(ROOT / "notebooks", copied, ignore=left_out)
     for name in ("CHANGELOG.md", "CONTRIBUTING.md"):
         text = (ROOT / name).read_text(encoding="utf-8")
         text = re.sub(r"\]\(docs/([^)]+)\)", r"](\1)", text)

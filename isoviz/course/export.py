@@ -43,7 +43,7 @@ def exercises_in(notebook: dict[str, Any]) -> list[str]:
 
 
 def otter_test(name: str) -> str:
-    """The file of otter that grades an exercise: `tests/q1_1.py` for 1.1."""
+    """What otter grades an exercise with: a file in its folder of tests."""
     key = _key(name)
     return f"""from otter.test_files import test_case
 
