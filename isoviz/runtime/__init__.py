@@ -10,13 +10,15 @@ from isoviz.runtime.trace.critical_path import critical_path
 from isoviz.runtime.trace.report import HopMeasurement, Report
 from isoviz.runtime.trace.trace import RequestSpan, Span, Trace, TransferSpan
 from isoviz.scheduling.coordinator import Coordinator
-from isoviz.scheduling.pool import first_come_first_served, highest_priority_first
+from isoviz.scheduling.pool import XD, ChannelState, first_come_first_served, highest_priority_first
 from isoviz.scheduling.rank_scheduler import RankScheduler
 from isoviz.scheduling.scheduler import Scheduler
 
 __all__ = [
+    "XD",
     "BaseEngine",
     "CancelToken",
+    "ChannelState",
     "Coordinator",
     "Devices",
     "Endpoint",

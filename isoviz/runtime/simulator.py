@@ -86,7 +86,7 @@ class _Server:
 class Simulator:
     """A machine in virtual time, which begins at 0 seconds.
 
-    - `policy`: how channels choose among transfers (`isoviz.scheduling.scheduler`).
+    - `policy`: how channels choose among transfers (`isoviz.runtime.ChannelState` has an example).
     - `policies`: the channels with another policy, by name.
     - `request_bytes`: the length of requests in bytes, up to four times that within memory.
     - `in_flight`: replaces the number of requests that each channel takes at a time.

@@ -19,9 +19,12 @@ WAITS, RUNS, STOPS, SETTLED, ENDED = "waits", "runs", "stops", "settled", "ended
 class XD:
     """A transfer descriptor (XD): one hop of one transfer (Isometry, section 3.4), at position `at` of its path.
 
-    `order` is its place in the order of arrival. Two counters limit its progress: `arrived`, the number of chunks of its input
-    that have been written, and `credit`, the number of chunks that its output has provided slots for. The neighbouring hops
-    advance the counters, those on other ranks by messages.
+    A scheduling policy reads `number` and `priority` of its transfer, `requests_left`, and `order`, its place in the order of
+    arrival: a smaller one came earlier. It changes nothing.
+
+    The rest is the scheduler's. Two counters limit its progress: `arrived`, the number of chunks of its input that have been
+    written, and `credit`, the number of chunks that its output has provided slots for. The neighbouring hops advance the
+    counters, those on other ranks by messages.
     """
 
     __slots__ = (
@@ -73,6 +76,21 @@ class XD:
             moving.releases, moving.slots, self.credit = self, lead, lead
         else:
             moving.feeds, moving.lead, self.arrived = self, lead, lead
+
+    @property
+    def number(self) -> int:
+        """The number of its transfer, as `submit` returned it."""
+        return self.transfer.number
+
+    @property
+    def priority(self) -> int:
+        """The present priority of its transfer, its own or a lent one: larger is more urgent."""
+        return self.transfer.priority
+
+    @property
+    def requests_left(self) -> int:
+        """How many requests it has still to issue on its channel; at least 1 while it waits."""
+        return (self.chunks - self.chunk) * self.requests - self.request
 
     @property
     def ready(self) -> bool:
@@ -179,9 +197,53 @@ class Level:
         self.unfinished: set[XD] = set()
         self.ready: list[tuple[int, XD]] = []
 
+    def able(self) -> list[tuple[int, XD]]:
+        """The queue, without those that cannot continue any more: they are queued again once they can."""
+        kept: dict[XD, int] = {}
+        for order, xd in self.ready:
+            if xd.queued and xd in self.unfinished:
+                if xd.ready:
+                    kept[xd] = order
+                else:
+                    xd.queued = False
+        self.ready = sorted((order, xd) for xd, order in kept.items())
+        return self.ready
+
 
 class ChannelState:
-    """The XDs of a channel by priority, and the number of its requests in flight."""
+    """A channel with the hops that it has to serve: what a scheduling policy is asked about.
+
+    A policy is a function of it. It reads `waiting()`, the hops whose next request may be issued now, and answers with one of
+    them, or with None to leave the channel idle until another request ends. `name` is the name of the channel, `in_flight` the
+    number of its requests under way, of at most `limit`. Each hop (`XD`) tells the `number` and the `priority` of its transfer,
+    `requests_left`, and its `order` of arrival.
+
+    The shortest first, where nobody is passed over more than eight times in a row:
+
+    >>> class ShortestFirst:
+    ...     def __init__(self, patience=8):
+    ...         self.patience, self.passed = patience, {}
+    ...
+    ...     def __call__(self, channel):
+    ...         waiting = channel.waiting()
+    ...         tired = [hop for hop in waiting if self.passed.get(hop, 0) >= self.patience]
+    ...         chosen = min(tired or waiting, key=lambda hop: hop.requests_left, default=None)
+    ...         for hop in waiting:
+    ...             self.passed[hop] = 0 if hop is chosen else self.passed.get(hop, 0) + 1
+    ...         return chosen
+    >>> import isoviz
+    >>> from isoviz.runtime import first_come_first_served
+    >>> def columns(count):
+    ...     space, fields = isoviz.IndexSpace(x=4096, y=count), isoviz.FieldSpace(value="f8")
+    ...     source, destination = ("node0.dsk", "<F, x, y>"), ("node1.sys", "<F, x, y>")
+    ...     return isoviz.Transfer.whole(space, fields, source=source, destination=destination)
+    >>> plans = [isoviz.plan(columns(count), "two-node") for count in (2048, 64)]
+    >>> for policy in (first_come_first_served, ShortestFirst()):
+    ...     trace = isoviz.simulate(plans, policy=policy)
+    ...     print([f"{1000 * each.ended:.0f} ms" for each in trace.transfers])
+    ['242 ms', '249 ms']
+    ['250 ms', '12 ms']
+    """
 
     __slots__ = ("borrower", "choose", "in_flight", "levels", "limit", "name", "policy", "top")
 
@@ -221,6 +283,10 @@ class ChannelState:
         """Whether it has no unfinished XD and no request in flight."""
         return self.top is None and not self.in_flight and self.borrower is None
 
+    def waiting(self) -> tuple[XD, ...]:
+        """The hops whose next request may be issued now, first come first: their input is there, and room for their output."""
+        return tuple(xd for _, xd in sorted(each for level in self.levels.values() for each in level.able()))
+
     def transfers(self) -> list[TransferState]:
         """The transfers that have an unfinished XD here, in the order of their numbers."""
         found = {xd.transfer for level in self.levels.values() for xd in level.unfinished}
@@ -234,7 +300,7 @@ class ChannelState:
 
 
 Policy = Callable[[ChannelState], "XD | None"]
-"""Chooses the XD of a channel that issues its next request; None if no XD may.
+"""Chooses the XD of a channel that issues its next request, one of `ChannelState.waiting()`; None if no XD may.
 
 It is asked again after each request that ends. An engine fails the transfers of a channel whose policy chooses none of them while
 no request is in flight, because nothing would ask it again. The engine is locked meanwhile, so a policy asks the engine nothing.

@@ -54,7 +54,7 @@ class BaseEngine:
 
     `isoviz.Engine` has the devices of this computer, and predicts and records what it runs.
 
-    - `policy`: how channels choose among transfers (`isoviz.scheduling.scheduler`).
+    - `policy`: how channels choose among transfers (`isoviz.runtime.ChannelState` has an example).
     - `policies`: the channels with another policy, by name.
     - `request_bytes`: the length of requests in bytes, up to four times that where runs are long. A more urgent transfer can go
       first between two requests.
