@@ -94,17 +94,17 @@ def _panel(drawing: Drawing, axis: TimeAxis, y: float, name: str, trace: Trace, 
         drawing.text(_LEFT - 10, y + _ROW / 2 + 4, channel, size=12, anchor="end")
         for (at, chunk), start in begun.items():
             if at == hop:
-                says = f"{channel}: chunk {chunk + 1}, {format_seconds(ended[at, chunk] - start)}"
-                _bar(drawing, axis, y, _ROW, (start, ended[at, chunk]), f"{chunk + 1}", f"dim{chunk % 2}", says)
+                says = f"{channel}: chunk {chunk}, {format_seconds(ended[at, chunk] - start)}"
+                _bar(drawing, axis, y, _ROW, (start, ended[at, chunk]), f"{chunk}", f"dim{chunk % 2}", says)
         y += _ROW + _GAP
         if not buffers or hop == hops - 1:
             continue
-        drawing.text(_LEFT - 10, y + _BUFFER / 2 + 4, f"buffer {hop + 1}", size=11, fill="muted", anchor="end")
+        drawing.text(_LEFT - 10, y + _BUFFER / 2 + 4, f"buffer {hop}→{hop + 1}", size=11, fill="muted", anchor="end")
         for (at, chunk), start in begun.items():
             if at == hop:
                 over = ended[hop + 1, chunk]
                 half = _BUFFER / 2
-                says = f"buffer {hop + 1}: a slot holds chunk {chunk + 1}"
+                says = f"buffer {hop}→{hop + 1}: a slot holds chunk {chunk}"
                 _bar(drawing, axis, y + chunk % 2 * half, half - 1, (start, over), "", "predicted", says)
         y += _BUFFER + _GAP
     return y + 6.0
@@ -151,7 +151,7 @@ def _curve_svg(curve: Curve, within: float) -> str:
     from isoviz.figures.charts.svg import Drawing
     from isoviz.figures.charts.theme import MARGIN
 
-    width, left, top, room = 680.0, 110.0, 56.0, (530.0, 150.0)
+    width, left, top, room = 560.0, 110.0, 56.0, (420.0, 150.0)
     (size, seconds, text, token), floor = curve.mark, top + room[1]
     drawing = Drawing(curve.name, f"Least time {format_seconds(curve.least)}. {text}.")
     first, last = math.log(curve.points[0][0]), math.log(curve.points[-1][0])

@@ -108,14 +108,14 @@ def _judge(source: Source, given: Given) -> Verdict:
 
 
 def _stop_words(stop: Stop) -> dict[str, object]:
-    steps = [f"transfer {who + 1} takes {what}" for who, what in stop.steps]
-    waits = [f"transfer {who + 1} waits for {what}" for who, what in stop.waits.items()]
+    steps = [f"transfer {who} takes {what}" for who, what in stop.steps]
+    waits = [f"transfer {who} waits for {what}" for who, what in stop.waits.items()]
     return {"steps": ", ".join(steps), "waits": " and ".join(waits)}
 
 
 def _picture(stop: Stop) -> str:
-    holds = {f"transfer {who + 1}": held for who, held in stop.holds.items()}
-    waits = {f"transfer {who + 1}": what for who, what in stop.waits.items()}
+    holds = {f"transfer {who}": held for who, held in stop.holds.items()}
+    waits = {f"transfer {who}": what for who, what in stop.waits.items()}
     return waiting_html(holds, waits, "Who holds what, and who waits for what")
 
 

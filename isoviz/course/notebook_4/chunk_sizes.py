@@ -106,7 +106,7 @@ def _picture(chunks: dict[str, int], given: Given) -> str:
 
 def _words(given: Given) -> dict[str, object]:
     hops = []
-    for number, channel in enumerate(_channels(), 1):
+    for number, channel in enumerate(_channels()):
         function, rate = channel.throughput, f"its bytes / ({format_rate(channel.peak)})"
         latency = f"{format_seconds(function.latency)} + " if isinstance(function, LatencyBandwidth) else ""
         hops.append(f"hop {number} takes {latency}{rate}")

@@ -97,7 +97,7 @@ def _words(given: Given) -> dict[str, object]:
     return {
         "bytes": format_bytes(given["chunk"]), "all_rates": f"{', '.join(rates)} and {last}", "options": "; ".join(CHANGES),
         "slot_count": "one slot" if given["slots"] == 1 else f"{given['slots']} slots",
-        "slowest": slowest + 1, "takes": format_seconds(now.hops[slowest]), "bare": format_seconds(bare),
+        "slowest": slowest, "takes": format_seconds(now.hops[slowest]), "bare": format_seconds(bare),
         "setup_time": format_seconds(now.setup), "setup_share": f"{100 * now.setup / now.seconds:.0f} %",
         "busy": f"{100 * now.chunks * now.hops[slowest] / (now.seconds - now.setup):.0f} %",
         "best": _right(given), "best_time": format_seconds(now.seconds - max(gains.values())),

@@ -29,18 +29,18 @@ class Pipeline(NamedTuple):
 
     @property
     def slowest(self) -> int:
-        """The hop that takes the longest for a chunk, counted from 0."""
+        """The hop that takes the longest for a chunk."""
         return self.hops.index(max(self.hops))
 
     @property
     def longest_pair(self) -> int:
-        """The first of the two neighbouring hops that take the longest together, counted from 0."""
+        """The first of the two neighbouring hops that take the longest together."""
         pairs = [one + other for one, other in pairwise(self.hops)]
         return pairs.index(max(pairs))
 
     def trace(self) -> Trace:
         """What isoviz's scheduler makes of it, in virtual time."""
-        names = tuple(f"hop {number}" for number in range(1, len(self.hops) + 1))
+        names = tuple(f"hop {number}" for number in range(len(self.hops)))
         memories = tuple(Memory(f"m{number}", MemoryKind.SYS) for number in range(len(self.hops) + 1))
         channels = tuple(
             Channel(name, ChannelKind.MEMCPY, one.name, other.name, Constant(1.0))
@@ -64,5 +64,5 @@ def at_work(pipeline: Pipeline, seconds: float) -> str:
         return "the set-up is still under way"
     working = [each for each in pipeline.trace().requests if each.start <= seconds < each.end]
     working.sort(key=lambda each: each.hop)
-    said = [f"hop {each.hop + 1} moves chunk {each.chunk + 1}" for each in working]
-    return f"{' and '.join(said) or 'no hop works'}; the last chunk is chunk {pipeline.chunks}"
+    said = [f"hop {each.hop} moves chunk {each.chunk}" for each in working]
+    return f"{' and '.join(said) or 'no hop works'}; the last chunk is chunk {pipeline.chunks - 1}"

@@ -60,7 +60,7 @@ def _words(given: Given) -> dict[str, object]:
     pipeline = pipeline_of(given)
     return {
         **_given_words(given),
-        "sum": _ms(sum(pipeline.hops)), "most": _ms(max(pipeline.hops)), "slowest": pipeline.slowest + 1,
+        "sum": _ms(sum(pipeline.hops)), "most": _ms(max(pipeline.hops)), "slowest": pipeline.slowest,
         "rest": pipeline.chunks - 1, "end": format_seconds(pipeline.seconds), "last": _ms(pipeline.hops[-1]),
         "arrives": _ms(pipeline.setup + sum(pipeline.hops)), "works": _ms(pipeline.chunks * max(pipeline.hops)),
         "mean": _ms(sum(pipeline.hops) / HOPS), "stored": _ms(pipeline.chunks * sum(pipeline.hops)),
@@ -103,8 +103,8 @@ def _words_of_one_slot(given: Given) -> dict[str, object]:
     return {
         **_words(given),
         "end": format_seconds(pipeline.seconds), "two": format_seconds(pipeline_of(given).seconds),
-        "pair": _ms(_pair(pipeline)), "here": at + 1, "there": at + 2,
-        "slow": min(one, other) + 1, "slow_too": max(one, other) + 1,
+        "pair": _ms(_pair(pipeline)), "here": at, "there": at + 1,
+        "slow": min(one, other), "slow_too": max(one, other),
     }  # fmt: skip
 
 
