@@ -102,7 +102,7 @@ def _said_of_entries(entries: int, given: Given) -> tuple[str, dict[str, object]
         return "entries behind", {}
     stray = first_stray(*ends, entries * _entry(given))
     if stray is None:
-        return "entries twice", {}
+        return "entries uneven" if ends[0].space.volume % entries else "entries twice", {}
     return "entries other", {"element": told(stray.element, ends[0])}
 
 
@@ -117,7 +117,7 @@ def _picture(read: dict[str, Any], given: Given) -> Any:
         cut = tuple(end // int(run) for end in range(1, size) if end % int(run) and any(end % block == 0 for block in blocks))
         rulers.append(Ruler(f"runs of {int(run)}", int(run), "path", cut))
     title = BLOCKS_OF_TWO_SIZES.text("says", "picture", given=given)
-    return PicturesBelow(lambda: rulers_svg(rulers, size, "x", title, cuts=(both,)))
+    return PicturesBelow(("", lambda: rulers_svg(rulers, size, "x", title, cuts=(both,))))
 
 
 def _words(given: Given) -> dict[str, object]:

@@ -150,7 +150,7 @@ def _picture(order: list[str], seconds: Mapping[str, float], given: Given) -> Pi
         for name, before in zip(order, above, strict=False)
     ]
     title = FASTEST_CONVERSION.text("says", "picture", given=given)
-    return PicturesBelow(lambda: bars_svg(bars, title))
+    return PicturesBelow(("", lambda: bars_svg(bars, title)))
 
 
 def _words(given: Given) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Sequence
 
 from isoviz.layouts import Linearization
@@ -12,13 +13,16 @@ _MOST_MARKS = 24
 
 
 class PicturesBelow:
-    """Pictures below each other."""
+    """Pictures below each other, each with a caption ("": it has its own)."""
 
-    def __init__(self, *draw: Callable[[], str]) -> None:
-        self._draw = draw
+    def __init__(self, *pictures: tuple[str, Callable[[], str]]) -> None:
+        self._pictures = pictures
 
     def _repr_html_(self) -> str:
-        return "".join(f"<div>{draw()}</div>" for draw in self._draw)
+        return "".join(
+            f"<div>{f'<p><strong>{html.escape(caption)}</strong></p>' if caption else ''}{draw()}</div>"
+            for caption, draw in self._pictures
+        )
 
 
 Stretch = tuple[int, int]
@@ -28,15 +32,16 @@ Stretch = tuple[int, int]
 def run_picture(source: Linearization, copies: Sequence[tuple[Linearization, Sequence[Stretch]]], title: str) -> PicturesBelow:
     """Stretches of the source, such as what somebody takes for a run, and where each copy has them."""
 
-    def drawing(copy: Linearization, stretches: Sequence[Stretch]) -> Callable[[], str]:
-        return lambda: _pieces_svg(source, copy, stretches, title.format(copy=copy.layout))
+    def drawing(copy: Linearization, stretches: Sequence[Stretch]) -> tuple[str, Callable[[], str]]:
+        caption = title.format(copy=copy.layout)
+        return caption, lambda: _pieces_svg(source, copy, stretches, caption)
 
     return PicturesBelow(*(drawing(copy, stretches) for copy, stretches in copies))
 
 
 def block_picture(here: Linearization, there: Linearization, block: Stretch, title: str) -> PicturesBelow:
     """A block of memory at the source, and where the destination has its elements."""
-    return PicturesBelow(lambda: _pieces_svg(here, there, [block], title, is_block=True))
+    return PicturesBelow((title, lambda: _pieces_svg(here, there, [block], title, is_block=True)))
 
 
 def _pieces_svg(

@@ -111,7 +111,7 @@ def _picture(order: list[str], runs: Mapping[str, float], given: Given) -> Any:
         for name, before in zip(order, above, strict=False)
     ]
     title = RUNS_IN_ORDER.text("says", "picture", given=given)
-    return PicturesBelow(lambda: bars_svg(bars, title))
+    return PicturesBelow(("", lambda: bars_svg(bars, title)))
 
 
 def _words(given: Given) -> dict[str, object]:

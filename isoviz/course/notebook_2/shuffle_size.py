@@ -59,7 +59,8 @@ def _judge(nbytes: int, given: Given) -> Verdict:
     elif nbytes > here.nbytes:
         key = "behind"
     elif stray is None:
-        key = "twice"
+        # Where blocks are not of one length, their ends may fall into elements that lie at the same byte of both memories.
+        key = "uneven" if here.nbytes % nbytes else "twice"
     else:
         key = "other"
         words |= {
@@ -78,7 +79,7 @@ def _judge(nbytes: int, given: Given) -> Verdict:
 def _words(given: Given) -> dict[str, object]:
     here, found = _ends(given)[0], _compared(given)
     (a, b), (size_a, size_b) = given["fields"].values(), here.fields.sizes
-    sizes = " × ".join(f"{dim} = {size}" for dim, size in given["sizes"].items())
+    sizes = ", ".join(f"{dim} = {size}" for dim, size in given["sizes"].items())
     return {
         "shape": sizes, "a": a, "b": b, "size_a": size_a, "size_b": size_b, "entry": here.fields.nbytes,
         "nbytes": f"{here.nbytes:,}", "shuffle": f"{found.shuffle_bytes:,}", "entries": _entries(given),

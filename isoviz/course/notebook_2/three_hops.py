@@ -154,7 +154,7 @@ def _picture(answer: Mapping[str, Linearization], given: Given) -> PicturesBelow
         f"run {plain_number(hops.last_run)}\xa0B",
     )
     words = [HopWords(text, f"hop {number}" not in missing) for number, text in enumerate(figures, 1)]
-    return PicturesBelow(lambda: stops_svg(stops, words, THREE_HOPS.text("says", "picture", given=given)))
+    return PicturesBelow(("", lambda: stops_svg(stops, words, THREE_HOPS.text("says", "picture", given=given))))
 
 
 def _words(given: Given) -> dict[str, object]:
