@@ -9,6 +9,11 @@ from isoviz.bench import Suite
 
 SUITES: Mapping[str, Suite] = MappingProxyType(
     {
+        "course": Suite(
+            "the course: to the first exercise, draws, checks, its notebooks without answers, a report on a class",
+            "benchmarks.course",
+            page="Markdown",
+        ),
         "everyday": Suite(
             "everyday transfers on machines of today: the plans of `full` and `auto` beside an expert's",
             "benchmarks.everyday",
