@@ -84,9 +84,17 @@ def tapes_picture(one: Linearization, other: Linearization, names: tuple[str, st
     from isoviz.figures.layouts.tape import Tape, first_difference, tapes_svg
 
     byte = first_difference(one, other)
-    marks = () if byte is None else (Marked(byte, "the first difference"),)
-    tapes = [Tape(each, name, _tape_marks(each, marks)) for each, name in zip((one, other), names, strict=True)]
+    tapes = []
+    for each, name in zip((one, other), names, strict=True):
+        marks = () if byte is None else (Marked(byte, "the first difference", nbytes=_rest_of_element(each, byte)),)
+        tapes.append(Tape(each, name, _tape_marks(each, marks)))
     return _Picture(tapes_svg(tapes, title))
+
+
+def _rest_of_element(linear: Linearization, byte: int) -> int:
+    """The bytes of an element from a byte on; 1 for padding."""
+    found = linear.locate(byte) if byte < linear.nbytes else None
+    return 1 if found is None else linear.fields.sizes[linear.fields.index(found.field)] - found.byte
 
 
 def _tape_marks(linear: Linearization, marks: tuple[Marked, ...]) -> Any:

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 NOTEBOOK = ROOT / "notebooks" / "1-layouts.ipynb"
 BEGUN = Layout("<F, x, y>").on(IndexSpace(x=4, y=3), FieldSpace(a="uint8", b="float32"))
 VIEW = "application/vnd.jupyter.widget-view+json"
-PANES = ("play", "play-picture", "look-picture", "pane-2", "pane-7")
+PANES = ("play", "play-picture", "quiet-1", "look-picture", "pane-2", "pane-7")
 LAST = "print(view.linearization.offset(view.selection.index, view.selection.field)); view.close(); editor.close()"
 
 
