@@ -65,10 +65,13 @@ def timeline_html(
     for number, mark in enumerate(marks):
         _mark(drawing, axis, mark, MARGIN + 17.0 * number, bottom)
     y = axis.draw(drawing, bottom, "time since the start")
+    if any(setup > 0 for _, _, setup in panels):
+        drawing.rect(axis.left, y + 1, 22, 11, fill="faint", stroke="line")
+        drawing.text(axis.left + 30, y + 11, "set-up", size=11.5, fill="muted")
     if buffers:
-        drawing.rect(axis.left, y + 4, 22, _BUFFER / 2 - 1, fill="predicted")
-        drawing.text(axis.left + 30, y + 11, "a slot of the buffer holds a chunk", size=11.5, fill="muted")
-        y += 18
+        drawing.rect(axis.left + 90, y + 4, 22, _BUFFER / 2 - 1, fill="predicted")
+        drawing.text(axis.left + 120, y + 11, "a slot of the buffer holds a chunk", size=11.5, fill="muted")
+    y += 18
     return representation("pipeline", drawing.render(_WIDTH, y + MARGIN - 8))
 
 
