@@ -22,8 +22,7 @@ from isoviz.machines import Machine, MachineLike, preset
 from isoviz.planner import CACHE, Options, Transfer, plan
 from isoviz.planner.full import forget_machines, search
 from isoviz.planner.problem import Problem
-from isoviz.planner.program.linear_program import LOG_TP, LinearProgram, Meter
-from isoviz.planner.program.path_bound import PathProgram, bisect, solve
+from isoviz.planner.program.path_bound import PathProgram, in_pulp, solve
 from isoviz.planner.program.path_program import path_program
 from isoviz.units import format_bytes, format_seconds
 
@@ -100,7 +99,7 @@ def measure(repeat: int = 100) -> PlannerTable:
         (
             "16 MiB, 256 MiB, 8 GiB: planning time ÷ predicted time of the transfer",
             f"between GPUs, which hold {room}; what is larger, and direct, between the memories of the CPUs",
-            "no program is solved to find a plan; certifying solves the winner's, directly and by bisection",
+            "no program is solved to find a plan; certifying solves the winner's, by bisection and as a linear program",
             "Isometry (C++): sections 6.3 (1-D) and 4.4 (2-D); in its applications full 12 to 102 µs, simple 2 to 9 µs (6.5)",
             f"full, 64 nodes ÷ 2 nodes: {nodes['1-D']:.2f} in 1-D, {nodes['2-D']:.2f} in 2-D",
             *(
@@ -229,27 +228,25 @@ def _program(transfer: Transfer, machine: Machine) -> PathProgram:
 
 
 def _one_solve(what: str, case: str, program: PathProgram, repeat: int) -> dict[str, Any]:
-    """The winner's linear program as it is solved in the end, built and solved once."""
+    """The winner's linear program, built and solved once."""
     solution = solve(program, prices=False)
-    limits: dict[str, tuple[float | None, float | None]] = {LOG_TP: (None, 0.0)}
-    limits |= {name: (0.0, high) for name, high in solution.limits}
     found, shares = [], []
     for _ in range(repeat):
-        meter = Meter()
         began = time.perf_counter()
-        LinearProgram("path", {LOG_TP: 1.0}, limits, solution.linear).solve(meter)
+        rows = in_pulp(solution.linear, solution.limits)
+        rows.solve(whole=False)
         found.append(time.perf_counter() - began)
-        shares.append(meter.seconds / found[-1])
+        shares.append(rows.seconds / found[-1])
     return _row(what, case, statistics.median(found), programs=1, solver_share=statistics.median(shares))
 
 
 def _certified(what: str, case: str, program: PathProgram, repeat: int) -> dict[str, Any]:
-    """The winner's program, solved directly and by bisection."""
+    """The winner's program, by bisection and as a linear program."""
     found, shares, programs = [], [], 0
     for _ in range(repeat):
         began = time.perf_counter()
-        both = solve(program, prices=False), bisect(program, prices=False)
+        solution = solve(program, prices=False)
         found.append(time.perf_counter() - began)
-        shares.append(sum(each.solver_seconds for each in both) / found[-1])
-        programs = sum(each.programs for each in both)
+        shares.append(solution.solver_seconds / found[-1])
+        programs = solution.programs
     return _row(what, case, statistics.median(found), programs=programs, solver_share=statistics.median(shares))

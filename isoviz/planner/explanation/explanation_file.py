@@ -21,10 +21,8 @@ from isoviz.planner.path_plan import Constraint
 from isoviz.planner.plan_file import plan_from_json, plan_to_json
 from isoviz.planner.program.bisection import Bisection, Step
 from isoviz.planner.program.certificate import Certificate
-from isoviz.planner.program.linear_program import LinearRow
-from isoviz.planner.program.path_bound import Solution
+from isoviz.planner.program.path_bound import LinearRow, Solution
 from isoviz.planner.program.program_rows import Monomial, PathProgram, ResourceRow, RowState, SpaceRow, ThroughputRow, Variable
-from isoviz.planner.program.program_text import row_to_json
 from isoviz.planner.whole_program.wording import program_from_json, program_json
 from isoviz.schema import BY_NAME, Node, plain, read, read_document
 
@@ -56,8 +54,8 @@ def explanation_to_json(explanation: Explanation, candidates: int | None = None)
             "throughput": bisection.throughput,
             "sizes": bisection.sizes,
             "steps": [asdict(step) for step in bisection.steps],
-            "programs": bisection.programs,
-            "solver_seconds": bisection.solver_seconds,
+            "programs": 0,  # a bisection needs no linear program; both names stay until version 1.0
+            "solver_seconds": 0.0,
         },
         "region": None if explanation.region is None else asdict(explanation.region),
         "candidates": [asdict(candidate) for candidate in (chosen, *shown)],
@@ -135,7 +133,8 @@ def explanation_from_json(data: Mapping[str, Any] | str) -> Explanation:
 
 _KEYS = ("plan", "machine", "stages", "program", "bisection", "region", "candidates", "beaten", "gap", "turns", "several_paths",
          "whole_program", "constraints", "target", "reference", "refusal")  # fmt: skip
-_SOLVED = ("throughput", "sizes", "rows", "programs", "solver_seconds")
+_OPTIMUM = ("throughput", "sizes", "rows")
+_SOLVER = ("programs", "solver_seconds")
 _PROGRAM = ("variables", "hop_rows", "space_rows", "resource_rows")
 
 
@@ -145,10 +144,10 @@ def _explanation(root: Node) -> Explanation:
     candidates = tuple(_declared(each, RankedPath) for each in parts["candidates"].items())
     if not candidates:
         parts["candidates"].fail("expected a list of at least one path, got none")
-    program = parts["program"].members((*_SOLVED, *_PROGRAM, "bound", "exact", "text", "linear", "limits"))
+    program = parts["program"].members((*_OPTIMUM, *_SOLVER, *_PROGRAM, "bound", "exact", "text", "linear", "limits"))
     rows = (program["space_rows"].read(tuple[SpaceRow, ...]), program["resource_rows"].read(tuple[ResourceRow, ...]))
     hop_rows = tuple(map(_hop_row, program["hop_rows"].items()))
-    bisection = parts["bisection"].members((*_SOLVED, "steps"))
+    bisection = parts["bisection"].members((*_OPTIMUM, "steps"), _SOLVER)
     region, whole, several = parts["region"], parts["whole_program"], parts["several_paths"]
     return Explanation(
         plan=parts["plan"].made(plan_from_json, parts["plan"].value),
@@ -159,14 +158,16 @@ def _explanation(root: Node) -> Explanation:
         gap=parts["gap"].read(float | None),
         program=parts["program"].made(PathProgram, program["variables"].read(tuple[Variable, ...]), hop_rows, *rows),
         solution=Solution(
-            *_solved(program),
+            *_optimum(program),
+            program["programs"].read(int),
+            program["solver_seconds"].number(),
             program["bound"].number(),
             program["exact"].read(bool),
             program["text"].read(str),
             _declared(program["linear"], tuple[LinearRow, ...]),
             program["limits"].read(tuple[tuple[str, float], ...]),
         ),
-        bisection=Bisection(*_solved(bisection), _declared(bisection["steps"], tuple[Step, ...])),
+        bisection=Bisection(*_optimum(bisection), _declared(bisection["steps"], tuple[Step, ...])),
         region=None if region.value is None else _declared(region, Region),
         constraints=parts["constraints"].read(tuple[Constraint, ...]),
         target=parts["target"].number(),
@@ -189,14 +190,18 @@ def _declared(node: Node, kind: Any) -> Any:
     return read(node.value, kind, BY_NAME, node.path)
 
 
-def _solved(parts: Mapping[str, Node]) -> tuple[float, tuple[tuple[str, float], ...], tuple[RowState, ...], int, float]:
+def _optimum(parts: Mapping[str, Node]) -> tuple[float, tuple[tuple[str, float], ...], tuple[RowState, ...]]:
     return (
         parts["throughput"].number(),
         tuple((name, size.number()) for name, size in parts["sizes"].entries()),
         tuple(_row(each) for each in parts["rows"].items()),
-        parts["programs"].read(int),
-        parts["solver_seconds"].number(),
     )
+
+
+def row_to_json(row: RowState) -> dict[str, Any]:
+    """A row of a program at its optimum as a JSON object; infinite and unknown numbers are null."""
+    found = {**vars(row), "slack": row.slack, "binding": row.binding}
+    return {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in found.items()}
 
 
 def _row(node: Node) -> RowState:

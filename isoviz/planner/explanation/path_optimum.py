@@ -11,6 +11,7 @@ from isoviz.errors import LimitError
 from isoviz.planner.explanation.explanation import Region
 from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
 from isoviz.planner.paths.routes import Route
+from isoviz.planner.program.bisection import bisect
 from isoviz.planner.program.path_bound import PathProgram, Solution, feasible_region, solve
 from isoviz.planner.program.path_program import path_program
 
@@ -30,7 +31,7 @@ def path_optimum(
     hops: list[int | None] = [None]
     if problem.ends.converts:
         hops = sorted(range(len(channels)), key=lambda hop: hop != converting)
-    best: tuple[PathProgram, Solution] | None = None
+    best: tuple[PathProgram, float] | None = None
     for hop in hops:
         route = Route(tuple(channels), hop)
         choice = best_feasible_choice(problem, route, clock_of(problem, route))
@@ -38,12 +39,12 @@ def path_optimum(
             continue
         program = path_program(problem, choice)
         try:
-            solution = solve(program)
+            throughput = bisect(program, prices=False).throughput
         except LimitError:
             continue
-        if best is None or solution.throughput > best[1].throughput * (1 + 1e-9):
-            best = program, solution
-    return best
+        if best is None or throughput > best[1] * (1 + 1e-9):
+            best = program, throughput
+    return None if best is None else (best[0], solve(best[0]))
 
 
 def sizes_by_hand(program: PathProgram, plan: Plan) -> dict[str, float]:

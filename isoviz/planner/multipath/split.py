@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.planner.multipath.tuning import LEAST_GAIN, MOST_CHOSEN
 from isoviz.planner.planning_work import WorkDone
+from isoviz.planner.program.mip_rows import Rows
 from isoviz.planner.time.together import uses_of
-from isoviz.planner.whole_program.mip_rows import Rows
 
 if TYPE_CHECKING:
     from isoviz.planner.path_plan import PathPlan

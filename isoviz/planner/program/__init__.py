@@ -1,1 +1,1 @@
-"""The constraint program of one path, built and solved with PuLP (Isometry, section 4.2)."""
+"""The constraint program of one path: bisection with a scalar test, and one linear program in PuLP (Isometry, section 4.2)."""

@@ -1,8 +1,13 @@
-"""The paper's way to the highest throughput of a path: bisection with a feasibility program (Isometry, section 4.2).
+"""The paper's way to the highest throughput of a path: bisection with a test of feasibility (Isometry, section 4.2).
 
-For a given throughput each hop needs a run of at least r′ bytes, the smallest with tp(r′) ≥ TP. With r′ fixed, every row is
-linear in the logarithms of the block sizes. A lower throughput needs only shorter runs, so all that is feasible at TP is feasible
-below it.
+1. For a given throughput each hop needs a run of at least r′ bytes, the smallest with tp(r′) ≥ TP.
+2. A run is a number of bytes times one block size at most, so the runs give the least size of every block (`least_sizes`).
+3. If any blocks fit the limits, the least ones do. So the test is to compare them with the limits: it needs no linear program,
+   and functions that are not concave need no other treatment.
+4. A lower throughput needs only shorter runs, so all that is feasible at TP is feasible below it.
+
+Further questions are asked of the same rows in the logarithms, where they are lines (`_LogLines`): which blocks leave all rows as
+much slack as possible, and what a changed bound does to the throughput (`prices_of`).
 """
 
 from __future__ import annotations
@@ -10,24 +15,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from isoviz.errors import InputError
-from isoviz.planner.program.linear_program import (
-    LinearProgram,
-    LinearRow,
-    Meter,
-    log_limits,
-    log_name,
-    log_terms,
-    sizes_of,
-    space_row,
+from isoviz.machines import LatencyBandwidth
+from isoviz.planner.program.program_rows import Optimum, PathProgram, ProgramRow, SpaceRow, ThroughputRow, row_states
+from isoviz.planner.program.tuning import (
+    BESIDE,
+    BISECTION_WIDTH,
+    BOUND_SHIFT,
+    ROUNDING,
+    SECANT_WIDTH,
+    SMALL_SLACK,
+    SMALLEST_SLOPE,
 )
-from isoviz.planner.program.program_rows import Optimum, PathProgram, ThroughputRow, row_states
-from isoviz.planner.program.shadow_prices import shadow_prices
-from isoviz.planner.program.tuning import BISECTION_WIDTH, MOST_BISECTION_STEPS, ROUNDING, ROW_ERROR, SAME_CORNER, SMALL_SLACK
-
-MARGIN = "margin"
-"""The variable by which all runs exceed r′, as a logarithm."""
 
 
 @dataclass(frozen=True)
@@ -54,172 +54,200 @@ def bisect(program: PathProgram, *, prices: bool = True) -> Bisection:
         LimitError: no blocks fit the limits; the message names the rows.
     """
     program.check_limits()
-    meter = Meter()
-    throughput, sizes, steps = bisect_throughput(program, meter, program.upper_bound)
-    throughput, sizes = centred_sizes(program, throughput, sizes, meter)
-    found = shadow_prices(program, throughput, sizes, meter) if prices else None
-    states = row_states(program, throughput, sizes, found)
-    return Bisection(throughput, tuple(sizes.items()), states, meter.programs, meter.seconds, steps)
+    highest, steps = _highest(program)
+    sizes = _central_sizes(program, highest)
+    throughput = min(highest, program.throughput_at(sizes))
+    found = prices_of(program, throughput, sizes) if prices else None
+    return Bisection(throughput, tuple(sizes.items()), row_states(program, throughput, sizes, found), steps)
 
 
-def bisect_throughput(program: PathProgram, meter: Meter, upper: float) -> tuple[float, dict[str, float], tuple[Step, ...]]:
-    """Bisection between the throughput of blocks of one element and `upper`, which no blocks exceed.
-
-    Returns the throughput, sizes that reach it, and the steps. A single PuLP problem is built, and each step changes its right
-    sides. It maximises the margin by which all runs exceed r′, as a logarithm. A throughput is feasible if the margin is not
-    negative. The sizes found may reach more than was asked for.
-    """
-    sizes = program.ones
-    low, high = min(program.throughput_at(sizes), upper), upper
-    hops = [(number, row) for number, row in enumerate(program.throughput) if row.run.factors]
-    if not hops or low >= high:
-        return low, sizes, (Step(low, True, low, low),)
-    space = [space_row(k, row) for k, row in enumerate(program.space) if row.shuffle.factors]
-    runs = [LinearRow(f"run_{k}", ((MARGIN, 1.0), *log_terms(row.run.exponents, -1.0)), 0.0) for k, row in hops]
-    lp = LinearProgram("feasible", {MARGIN: 1.0}, {MARGIN: (None, None), **log_limits(program)}, (*runs, *space))
-    steps: list[Step] = []
-    tried = high
-    while len(steps) < MOST_BISECTION_STEPS:
-        point = None
-        for number, row in hops:
-            lp.change(f"run_{number}", -_needed(program, row, tried))
-        point = lp.solve(meter)
-        feasible = point is not None and point[MARGIN] >= -ROW_ERROR
-        if feasible:
-            assert point is not None
-            sizes = sizes_of(program, point)
-            low = min(high, max(tried, program.throughput_at(sizes)))
-        else:
-            high = tried
+def _highest(program: PathProgram) -> tuple[float, tuple[Step, ...]]:
+    """Bisection between the throughput of blocks of one element and the one that no blocks exceed."""
+    low, high = program.throughput_at(program.ones), program.upper_bound
+    steps, tried = list[Step](), high
+    while True:
+        sizes = least_sizes(program, tried)
+        feasible = all(row.shuffle.value(sizes) <= row.limit * (1 + ROUNDING) for row in program.space)
+        low, high = (tried, high) if feasible else (low, tried)
         steps.append(Step(tried, feasible, low, high))
-        if high - low <= BISECTION_WIDTH * high:
-            break
         tried = math.sqrt(low) * math.sqrt(high)
-        if not low < tried < high:
-            break
-    return low, sizes, tuple(steps)
+        if high - low <= BISECTION_WIDTH * high or not low < tried < high:
+            return low, tuple(steps)
+
+
+def least_sizes(program: PathProgram, throughput: float) -> dict[str, float]:
+    """The smallest blocks with whose runs no hop is slower than a throughput, which may not exceed `PathProgram.upper_bound`."""
+    sizes = program.ones
+    for row, name in _block_rows(program):
+        sizes[name] = max(sizes[name], _needed(program, row, throughput))
+    return sizes
+
+
+def _block_rows(program: PathProgram) -> list[tuple[ThroughputRow, str]]:
+    """The hops whose runs depend on a block size, each with that variable."""
+    return [(row, name) for row in program.throughput for name in row.run.factors]
 
 
 def _needed(program: PathProgram, row: ThroughputRow, throughput: float) -> float:
-    """The logarithm of the product of block sizes that the run of a hop needs for a throughput within its reach."""
+    """The block size that a hop needs for a throughput within its reach."""
     run = min(row.throughput.inverse(throughput), row.run.value(program.highs))  # rounding must not ask for an impossible run
-    return math.log(run / row.run.coefficient)
+    return run / row.run.coefficient
 
 
-def centred_sizes(
-    program: PathProgram, throughput: float, sizes: dict[str, float], meter: Meter
-) -> tuple[float, dict[str, float]]:
+def _log_room(row: SpaceRow) -> float:
+    """The largest logarithm of the product of block sizes that a limit allows."""
+    return math.log(row.limit * (1 + ROUNDING) / row.shuffle.coefficient)
+
+
+# ---- lines in the logarithms
+
+
+class _Need(NamedTuple):
+    """log size of `variable` ≥ `value` + `slope` × z."""
+
+    variable: str
+    slope: float
+    value: float
+
+
+class _Room(NamedTuple):
+    """Σ log size of `variables` + `slope` × z ≤ `bound`."""
+
+    variables: tuple[str, ...]
+    slope: float
+    bound: float
+
+
+class _LogLines:
+    """Rows in the logarithms of block sizes whose bounds change with a parameter z, so that larger z leave less room."""
+
+    def __init__(self, program: PathProgram) -> None:
+        self.needs: list[_Need] = []
+        self.rooms: list[_Room] = []
+        self.top = math.inf
+        """The largest z that the rows without block sizes allow."""
+        self._highs = {name: math.log(high) for name, high in program.highs.items()}
+
+    def least(self, variable: str, z: float) -> tuple[float, float]:
+        """The least logarithm of a size for z, and how much it grows with z."""
+        lines = ((need.value + need.slope * z, need.slope) for need in self.needs if need.variable == variable)
+        return max([(0.0, 0.0), *lines])
+
+    def largest(self) -> float | None:
+        """The largest z; infinite where nothing bounds it, None where no z is small enough.
+
+        The room that the least sizes take is convex in z, and straight in parts. So Newton's method, from a z that is too large,
+        ends at the answer after as many steps as there are parts.
+        """
+        z = min(
+            self.top,
+            *((self._highs[need.variable] - need.value) / need.slope for need in self.needs if need.slope > 0),
+            *(room.bound / room.slope for room in self.rooms if room.slope > 0),
+            math.inf,
+        )
+        for room in self.rooms if z < math.inf else ():
+            for _ in range(len(self.needs) + 2):
+                least = [self.least(name, z) for name in room.variables]
+                excess = sum(value for value, _ in least) + room.slope * z - room.bound
+                slope = sum(slope for _, slope in least) + room.slope
+                if excess > 2 * ROUNDING and slope <= 0:
+                    return None
+                if excess <= 0 or slope <= 0:
+                    break
+                z -= excess / slope
+        return z
+
+
+def _central_sizes(program: PathProgram, throughput: float) -> dict[str, float]:
     """The most central blocks among those that reach a throughput: a row is tight only where it has to be.
 
-    A first program finds the rows that can have any slack. A second one maximises the smallest slack among these rows. The
-    throughput is returned with the sizes, lowered to what they reach exactly. Where rounding makes the programs infeasible,
-    `sizes` is returned.
+    All rows that can have any slack get the same share of their bound as slack, as large as possible. Each block is the smallest
+    one with that slack.
     """
-    for wanted in (throughput, throughput * (1 - ROUNDING)):
-        point = _centre(program, wanted, meter)
-        if point is not None:
-            better = sizes_of(program, point)
-            reached = program.throughput_at(better)
-            if reached >= throughput * (1 - 10 * ROUNDING):
-                return min(throughput, reached), better
-    return min(throughput, program.throughput_at(sizes)), sizes
+    lines, sizes = _LogLines(program), least_sizes(program, throughput)
+    least = {name: math.log(size) for name, size in sizes.items()}
+    above = {name: math.log(high) - least[name] for name, high in program.highs.items()}
+    for row in program.space:
+        bound = _log_room(row)
+        room = bound - sum(least[name] for name in row.shuffle.factors)
+        for name in row.shuffle.factors:
+            above[name] = min(above[name], room)
+        lines.rooms.append(_Room(row.shuffle.factors, 1.0 if room > SMALL_SLACK else 0.0, bound))
+    for hop, name in _block_rows(program):
+        need = math.log(_needed(program, hop, throughput))
+        lines.needs.append(_Need(name, 1.0 if least[name] - need + above[name] > SMALL_SLACK else 0.0, need))
+    slack = lines.largest()
+    if slack is None or math.isinf(slack):
+        return sizes
+    return {name: min(high, max(sizes[name], math.exp(lines.least(name, slack)[0]))) for name, high in program.highs.items()}
 
 
-def _centre(program: PathProgram, throughput: float, meter: Meter) -> dict[str, float] | None:
-    rows = [
-        LinearRow(f"run_{k}", log_terms(row.run.exponents, -1.0), -_needed(program, row, throughput))
-        for k, row in enumerate(program.throughput)
-        if row.run.factors
-    ]
-    rows += [space_row(k, row) for k, row in enumerate(program.space) if row.shuffle.factors]
-    if not rows:
-        return {log_name(name): 0.0 for name in program.ones}
-    limits = log_limits(program)
-    slacks = {f"slack_{row.name}": 1.0 for row in rows}
-    first = LinearProgram(
-        "slack",
-        slacks,
-        {**limits, **dict.fromkeys(slacks, (0.0, SMALL_SLACK))},
-        [LinearRow(row.name, (*row.terms, (f"slack_{row.name}", 1.0)), row.bound) for row in rows],
-    )
-    point = first.solve(meter)
-    if point is None:
+# ---- shadow prices
+
+
+def prices_of(program: PathProgram, throughput: float, sizes: Mapping[str, float]) -> dict[int, tuple[float, float]]:
+    """Pairs (price of raising the bound, price of lowering it) of the binding rows, by number of the row.
+
+    The unit is bytes per second of throughput per unit of the bound. A row that has slack at some optimum has no price, because
+    that optimum stays feasible with a smaller bound. The price of lowering is infinite where nothing is feasible any more.
+
+    Near the optimum each throughput function is a line in log-log, possibly with different slopes above and below the optimal
+    throughput. The price is what these lines give with one bound a little larger or smaller.
+    """
+    found = {}
+    for number, (row, state) in enumerate(zip(program.rows, row_states(program, throughput, sizes, None), strict=True)):
+        if state.binding:
+            scale = throughput / state.bound
+            up, down = (_change(program, throughput, row, by) for by in (BOUND_SHIFT, -BOUND_SHIFT))
+            worst = math.inf if isinstance(row, SpaceRow) else 1.0  # scaling one function costs at most the factor itself
+            more = 0.0 if up is None else max(0.0, up / BOUND_SHIFT)
+            less = worst if down is None else min(worst, max(0.0, -down / BOUND_SHIFT))
+            found[number] = (more * scale, less * scale)
+    return found
+
+
+def _change(program: PathProgram, throughput: float, moved: ProgramRow, shift: float) -> float | None:
+    """The largest change of log TP with one bound moved by `shift`; None where nothing near the optimum is feasible."""
+    lines = _LogLines(program)
+    lines.top = math.inf if shift > 0 else 0.0
+    for row in program.rows:
+        by = shift if row is moved else 0.0
+        if isinstance(row, SpaceRow):
+            if row.shuffle.factors:
+                lines.rooms.append(_Room(row.shuffle.factors, 0.0, _log_room(row) + by))
+            elif by < 0:
+                return None
+        elif isinstance(row, ThroughputRow):
+            # A function scaled up has to reach less than the optimum, so its line below counts; scaled down, the line above.
+            line = _line(row, throughput, above=shift < 0 if row is moved else shift > 0)
+            if line is None:  # flat: the throughput falls with the function, and longer runs bring nothing
+                return None if row is moved else 0.0
+            slope, value = line
+            if slope >= SMALLEST_SLOPE:
+                lines.needs += [_Need(name, 1 / slope, -(value + by) / slope) for name in row.run.factors]
+            else:
+                lines.top = min(lines.top, value + by)
+            if row is moved and shift > 0:
+                lines.top = min(lines.top, by)
+        elif row.weight:
+            lines.top = min(lines.top, math.log(row.peak / throughput) + by)
+    return lines.largest()
+
+
+def _line(row: ThroughputRow, throughput: float, *, above: bool) -> tuple[float, float] | None:
+    """The line of log (tp / throughput) over log block size just above or below a throughput: slope and value at 0.
+
+    None where no run is faster.
+    """
+    tp, run = row.throughput, row.run
+    if not run.factors:
+        return 0.0, math.log(tp(run.value({})) / throughput)
+    slope = 1 - throughput / tp.peak if isinstance(tp, LatencyBandwidth) else 0.0
+    smooth = slope > BESIDE  # very close to its peak a smooth function counts as flat
+    point = tp.inverse(throughput if smooth else throughput * (1 + BESIDE if above else 1 - BESIDE))
+    if math.isinf(point) or (above and run.cap is not None and point > run.cap * (1 - BESIDE)):
         return None
-    free = {row.name for row in rows if point[f"slack_{row.name}"] > SMALL_SLACK / 10}
-    if not free:
-        return point
-    second = LinearProgram(
-        "middle",
-        {MARGIN: 1.0},
-        {**limits, MARGIN: (0.0, None)},
-        [LinearRow(row.name, (*row.terms, *(((MARGIN, 1.0),) if row.name in free else ())), row.bound) for row in rows],
-    )
-    return second.solve(meter) or point
-
-
-def feasible_region(
-    program: PathProgram, throughput: float, x: str, y: str, samples: int = 1, at: Mapping[str, float] | None = None
-) -> tuple[tuple[float, float], ...]:
-    """The sizes (x, y) with which a path reaches a throughput (bytes per second): the vertices of a polygon, in order.
-
-    The polygon has straight edges in the logarithms of the sizes. On linear axes the edges are curves, so every edge gets
-    `samples` points, its first vertex among them. The result is empty where no sizes reach the throughput; it may be a point or a
-    line. Other variables of the program have the sizes in `at`.
-
-    Raises:
-        InputError: x or y is not a variable of the program, x equals y, or another variable has no size in `at`.
-    """
-    highs = program.highs
-    fixed = dict(at or {})
-    for name in (x, y):
-        if name not in highs:
-            raise InputError(f"feasible region: unknown variable {name}; known are {', '.join(highs) or 'none'}")
-    missing = [name for name in highs if name not in (x, y) and name not in fixed]
-    if x == y or missing:
-        wrong = f"{x} stands for both axes" if x == y else f"no size for {', '.join(missing)}"
-        raise InputError(f"feasible region: {wrong}; expected two variables and a size for every other")
-    planes = []
-    for row in program.throughput:
-        run = row.throughput.inverse(throughput)
-        if row.run.cap is not None and run > row.run.cap * (1 + ROUNDING):
-            return ()
-        planes.append((row.run, -1.0, run))
-    if any(row.peak < throughput * (1 - ROUNDING) for row in program.resources):
-        return ()
-    planes += [(row.shuffle, 1.0, row.limit) for row in program.space]
-    corners = [(0.0, 0.0), (math.log(highs[x]), 0.0), (math.log(highs[x]), math.log(highs[y])), (0.0, math.log(highs[y]))]
-    for monomial, sign, bound in planes:
-        if math.isinf(bound):
-            return ()
-        if bound <= 0:  # no run at all is needed
-            continue
-        powers = dict(monomial.exponents)
-        rest = math.log(monomial.coefficient) + sum(
-            count * math.log(fixed[name]) for name, count in powers.items() if name not in (x, y)
-        )
-        plane = (sign * powers.get(x, 0), sign * powers.get(y, 0), sign * (math.log(bound) - rest) + ROUNDING)
-        corners = _clipped(corners, plane)
-    distinct = [here for k, here in enumerate(corners) if k == 0 or math.dist(here, corners[k - 1]) > SAME_CORNER]
-    if len(distinct) > 1 and math.dist(distinct[0], distinct[-1]) <= SAME_CORNER:
-        distinct.pop()
-    shares = [sample / max(1, samples) for sample in range(max(1, samples) if len(distinct) > 1 else 1)]
-    return tuple(
-        (math.exp(here[0] + share * (there[0] - here[0])), math.exp(here[1] + share * (there[1] - here[1])))
-        for here, there in zip(distinct, distinct[1:] + distinct[:1], strict=True)
-        for share in shares
-    )
-
-
-def _clipped(corners: list[tuple[float, float]], plane: tuple[float, float, float]) -> list[tuple[float, float]]:
-    """The part of a convex polygon where a·x + b·y ≤ c."""
-    a, b, c = plane
-    excess = [a * px + b * py - c for px, py in corners]
-    kept: list[tuple[float, float]] = []
-    for k, (here, there) in enumerate(zip(corners, corners[1:] + corners[:1], strict=True)):
-        e0, e1 = excess[k], excess[(k + 1) % len(corners)]
-        if e0 <= 0:
-            kept.append(here)
-        if (e0 < 0 < e1) or (e1 < 0 < e0):
-            share = e0 / (e0 - e1)
-            kept.append((here[0] + share * (there[0] - here[0]), here[1] + share * (there[1] - here[1])))
-    return kept
+    if not smooth:
+        near = tp(point * math.exp(SECANT_WIDTH if above else -SECANT_WIDTH))
+        slope = abs(math.log(near / tp(point))) / SECANT_WIDTH
+    return slope, math.log(tp(point) / throughput) + slope * math.log(run.coefficient / point)

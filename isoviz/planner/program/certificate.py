@@ -21,17 +21,15 @@ from isoviz.planner.options import Options, options_about
 from isoviz.planner.paths.routes import Route
 from isoviz.planner.plan import Plan
 from isoviz.planner.problem import Problem, channels_in_mean
-from isoviz.planner.program.path_bound import PathProgram, Solution, solve
+from isoviz.planner.program.bisection import bisect
+from isoviz.planner.program.path_bound import plain_number, solve
 from isoviz.planner.program.path_program import path_program
-from isoviz.planner.program.program_text import plain_number
 from isoviz.planner.program.tuning import BOUND_TOLERANCE
 from isoviz.units import format_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from isoviz.planner.one_path.choice import Choice
-    from isoviz.planner.program.path_bound import RowState
+    from isoviz.planner.program.path_bound import PathProgram, RowState, Solution
     from isoviz.planner.time.path_time import Clock
 
 MOST_CERTIFICATES = 16
@@ -49,7 +47,8 @@ class Certificate:
 
     def __init__(self, problem: Problem, route: Route, clock: Clock, least: Choice, choice: Choice, plan: Plan) -> None:
         self.problem, self.route, self.clock, self.least, self.choice = problem, route, clock, least, choice
-        self.program, self.solution = _program(problem, choice, plan)
+        self.program = _program(problem, choice, plan)
+        self.solution = solve(self.program)
 
     @property
     def bound(self) -> float:
@@ -128,25 +127,23 @@ def _certificate(plan: Plan, machine: Machine, options: Options) -> Certificate:
     return found
 
 
-def _program(problem: Problem, choice: Choice, plan: Plan) -> tuple[PathProgram, Solution]:
-    """The program of a choice, solved.
+def _program(problem: Problem, choice: Choice, plan: Plan) -> PathProgram:
+    """The program of a choice.
 
-    A plan with layouts of another family may be above this bound. Then the result is the program of the family that sustains the
+    A plan with layouts of another family may be above its bound. Then the result is the program of the family that sustains the
     most.
     """
     program = path_program(problem, choice, min(plan.chunk_bytes, plan.bytes))
-    solution = solve(program)
-    if plan.throughput <= solution.throughput * (1 + BOUND_TOLERANCE):
-        return program, solution
-    every = [(program, solution), *_other_families(problem, choice)]
-    return max(every, key=lambda each: each[1].throughput)
+    highest = _highest(program)
+    if choice.family is None or plan.throughput <= highest * (1 + BOUND_TOLERANCE):
+        return program
+    others = (path_program(problem, choice._replace(family=each, a=1, b=1)) for each in problem.ends.families)
+    return max((program, *others), key=_highest)
 
 
-def _other_families(problem: Problem, choice: Choice) -> Iterator[tuple[PathProgram, Solution]]:
-    for family in problem.ends.families if choice.family is not None else ():
-        if family != choice.family:
-            program = path_program(problem, choice._replace(family=family, a=1, b=1))
-            try:
-                yield program, solve(program)
-            except LimitError:
-                continue
+def _highest(program: PathProgram) -> float:
+    """The most that a program allows, in bytes per second; 0 where no block fits its limits."""
+    try:
+        return bisect(program, prices=False).throughput
+    except LimitError:
+        return 0.0

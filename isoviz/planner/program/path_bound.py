@@ -1,30 +1,23 @@
-"""The constraint program of one path, solved directly: maximise log TP (Isometry, section 4.2).
+"""The constraint program of one path as one linear program in PuLP: maximise log TP (Isometry, section 4.2).
 
-1. In the logarithms of block sizes all rows are linear except those with log tp.
-2. Where log tp is concave in log r, it is the minimum of its pieces or tangents. The whole is then one linear program. Tangents
-   of smooth functions are added where the solution needs them (Kelley's cutting planes).
-3. Where log tp is not concave, its concave hull gives an upper bound, and bisection decides.
+Bisection finds the optimum (`bisection`), and the linear program proves it by another way. In the logarithms of block sizes all
+rows are linear except those with log tp:
+
+1. Where log tp is made of straight pieces and concave, it is the minimum of its pieces.
+2. A smooth function is below its tangent at the optimum, which says as much there as the function itself. So the linear program
+   has the same optimum, and is built and solved once.
+3. Where log tp is not concave, its concave hull takes its place. Then the linear program gives an upper bound.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from isoviz.machines import Constant, LatencyBandwidth, Sampled
-from isoviz.planner.program.bisection import Bisection, Step, bisect, bisect_throughput, centred_sizes, feasible_region
-from isoviz.planner.program.linear_program import (
-    LOG_TP,
-    LinearProgram,
-    LinearRow,
-    Meter,
-    log_limits,
-    log_terms,
-    sizes_of,
-    space_row,
-)
+from isoviz.machines import Constant, LatencyBandwidth, Sampled, ThroughputFunction
+from isoviz.planner.program.bisection import Bisection, Step, bisect
+from isoviz.planner.program.mip_rows import Rows
 from isoviz.planner.program.program_rows import (
     Monomial,
     Optimum,
@@ -34,11 +27,11 @@ from isoviz.planner.program.program_rows import (
     SpaceRow,
     ThroughputRow,
     Variable,
-    row_states,
 )
-from isoviz.planner.program.program_text import program_text
-from isoviz.planner.program.shadow_prices import shadow_prices
-from isoviz.planner.program.tuning import MOST_CUTS, ROUNDING, SMALLEST_SLOPE, VIOLATION
+from isoviz.planner.program.rate_lines import RateLine, corners_of, is_smooth, lines_through, tangent
+from isoviz.planner.program.region import feasible_region
+from isoviz.planner.program.tuning import NOT_CONCAVE, WHOLE
+from isoviz.units import format_rate
 
 __all__ = [
     "Bisection",
@@ -53,22 +46,35 @@ __all__ = [
     "Variable",
     "bisect",
     "feasible_region",
+    "in_pulp",
     "solve",
 ]
 
-Line = tuple[float, float]
-"""Slope and value at log r = 0 of a line that lies on or above log tp."""
+LOG_TP = "log_TP"
+"""The variable of the throughput: log (TP / the program's simple upper bound)."""
+
+
+@dataclass(frozen=True)
+class LinearRow:
+    """Σ coefficient × variable ≤ `bound`, in logarithms."""
+
+    name: str
+    terms: tuple[tuple[str, float], ...]
+    bound: float
 
 
 @dataclass(frozen=True)
 class Solution(Optimum):
-    """The result of the direct program.
+    """The optimum of a path's program, and what the linear program says of it.
 
     `bound` is the optimum of the linear program, in bytes per second. It is the throughput itself if it is `exact`: all functions
     are concave within reach. Otherwise a concave hull replaced some function, and `bound` is an upper bound. `text` is the
-    program in textbook form, with its optimum. `linear` holds the rows of the linear program in its last round.
+    program in textbook form, with its optimum. `linear` holds the rows of the linear program, `limits` the largest logarithm of
+    each block size. `programs` counts the linear programs that were solved, and `solver_seconds` is the time for solving them.
     """
 
+    programs: int
+    solver_seconds: float
     bound: float
     exact: bool
     text: str
@@ -77,128 +83,150 @@ class Solution(Optimum):
 
     @property
     def lp(self) -> str:
-        """The linear program as PuLP renders it; log_TP is relative to the program's simple upper bound."""
-        limits: dict[str, tuple[float | None, float | None]] = {LOG_TP: (None, 0.0)}
-        limits |= {name: (0.0, high) for name, high in self.limits}
-        return LinearProgram("path", {LOG_TP: 1.0}, limits, self.linear, unit=1.0).text
+        """The linear program as the text of an LP file; `log_TP` is relative to the program's simple upper bound."""
+        return in_pulp(self.linear, self.limits).text
 
 
 def solve(program: PathProgram, *, prices: bool = True) -> Solution:
-    """The highest throughput of a path by the direct program; with `prices`, every row with its shadow price.
+    """The highest throughput of a path, by bisection and as a linear program; with `prices`, every row with its shadow price.
 
     Raises:
         LimitError: no blocks fit the limits; the message names the rows.
     """
-    program.check_limits()
-    meter = Meter()
-    reference = program.upper_bound
-    lines = [_lines(row, program) for row in program.throughput]
-    pieces = [0] * len(lines)
-    rows = [_row(program, k, line, reference, pieces) for k, (found, _) in enumerate(lines) for line in found]
-    rows += [space_row(k, row) for k, row in enumerate(program.space) if row.shuffle.factors]
-    rows += [
-        LinearRow(f"resource_{row.name}", ((LOG_TP, 1.0),), math.log(row.peak / reference))
-        for row in program.resources
-        if row.weight
-    ]
-    limits = log_limits(program)
-    lp = LinearProgram("path", {LOG_TP: 1.0}, {LOG_TP: (None, 0.0), **limits}, rows)
-    exact = all(sure for _, sure in lines)
-    bound, sizes = reference, program.ones
-    for _ in range(MOST_CUTS):
-        point = lp.solve(meter)
-        if point is None:  # blocks of one element are feasible, so this is a numerical failure; the last bound still holds
-            exact = False
-            break
-        bound, sizes = reference * math.exp(point[LOG_TP]), sizes_of(program, point)
-        cuts = _cuts(program, sizes, point[LOG_TP] + math.log(reference), reference, pieces)
-        if not cuts:
-            break
-        for cut in cuts:
-            lp.add(cut)
-        rows += cuts
-    throughput = bound
-    if not exact:
-        throughput, sizes, _ = bisect_throughput(program, meter, min(reference, bound * (1 + ROUNDING)))
-    throughput, sizes = centred_sizes(program, throughput, sizes, meter)
-    found = shadow_prices(program, throughput, sizes, meter) if prices else None
-    states = row_states(program, throughput, sizes, found)
-    return Solution(
-        throughput,
-        tuple(sizes.items()),
-        states,
-        meter.programs,
-        meter.seconds,
-        bound,
-        exact,
-        program_text(program, throughput, sizes, states, pieces, None if exact else bound),
-        tuple(rows),
-        tuple((name, high) for name, (_, high) in limits.items() if high is not None),
-    )
+    found = bisect(program, prices=prices)
+    hull = replace(program, throughput=tuple(replace(row, throughput=_hull(row, program)) for row in program.throughput))
+    exact = hull == program
+    best = found if exact else bisect(hull, prices=False)
+    lines = [_lines(row, hull, best.sizes) for row in hull.throughput]
+    linear, limits = _linear(hull, lines), tuple((_log(each.name), math.log(each.high)) for each in program.variables)
+    rows = in_pulp(linear, limits)
+    point = rows.solve(whole=False)
+    bound = program.upper_bound
+    if point is None:  # blocks of one element are feasible, so this is a numerical failure; the simple bound still holds
+        exact = False
+    else:
+        bound *= math.exp(point.objective)
+    text = _text(program, found, [len(each) for each in lines], None if exact else bound)
+    return Solution(found.throughput, found.values, found.rows, rows.solves, rows.seconds, bound, exact, text, linear, limits)
 
 
-def _row(program: PathProgram, hop: int, line: Line, reference: float, pieces: list[int]) -> LinearRow:
-    """The row log TP ≤ line (log run), relative to the reference; `pieces` counts it."""
-    slope, value = line
-    pieces[hop] += 1
-    run = program.throughput[hop].run
-    bound = value + slope * math.log(run.coefficient) - math.log(reference)
-    return LinearRow(f"hop_{hop}_{pieces[hop]}", ((LOG_TP, 1.0), *(log_terms(run.exponents, -slope) if slope else ())), bound)
+def _hull(row: ThroughputRow, program: PathProgram) -> ThroughputFunction:
+    """The least function on or above a hop's that is concave, in logarithms, within the runs that blocks can reach.
 
-
-def _lines(row: ThroughputRow, program: PathProgram) -> tuple[list[Line], bool]:
-    """Lines on or above log tp within the runs that blocks can reach, and whether their minimum is log tp itself.
-
-    For a smooth function it becomes log tp as tangents are added.
+    It is the function itself where that is concave. A function of a kind that machine files do not know is below its highest
+    value.
     """
-    tp = row.throughput
-    low, high = row.run.value(program.ones), row.run.value(program.highs)
-    top = (0.0, math.log(tp(high)))
-    if low >= high:
-        return [top], True
-    if isinstance(tp, LatencyBandwidth):
-        return [_tangent(tp, low, top), _tangent(tp, high, top), top], True
-    if not isinstance(tp, Sampled | Constant):
-        return [top], False
-    corners = [low, *(run for run, _ in tp.samples if low < run < high), high]
-    points = [(math.log(run), math.log(tp(run))) for run in corners]
-    hull = _hull(points)
-    lines = []
-    for (x0, y0), (x1, y1) in pairwise(hull):
-        slope = (y1 - y0) / (x1 - x0) if x1 > x0 else 0.0
-        lines.append((slope, y0 - slope * x0) if slope >= SMALLEST_SLOPE else (0.0, y1))
-    if lines[-1][0]:
-        lines.append(top)
-    above = max(min(value + slope * x for slope, value in lines) - y for x, y in points)
-    return lines, above <= VIOLATION
-
-
-def _hull(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The corners of the lowest concave function on or above the points; the points go from left to right."""
-    hull: list[tuple[float, float]] = []
+    function, (low, high) = row.throughput, _reach(row, program)
+    if low >= high or isinstance(function, LatencyBandwidth):
+        return function
+    if not isinstance(function, Sampled | Constant) or low < 0:
+        return Constant(function(math.exp(high)))
+    points = corners_of(function, low, high)
+    kept: list[tuple[float, float]] = []
     for x, y in points:
-        while len(hull) > 1:
-            (x0, y0), (x1, y1) = hull[-2:]
+        while len(kept) > 1:
+            (x0, y0), (x1, y1) = kept[-2:]
             if (y1 - y0) * (x - x0) > (y - y0) * (x1 - x0):
                 break
-            hull.pop()
-        hull.append((x, y))
-    return hull
+            kept.pop()
+        kept.append((x, y))
+    lines = lines_through(kept)
+    if all(min(line.at(x) for line in lines) - y <= NOT_CONCAVE for x, y in points):
+        return function
+    return Sampled(tuple((math.exp(x), math.exp(y)) for x, y in kept))
 
 
-def _tangent(tp: LatencyBandwidth, run: float, top: Line) -> Line:
-    slope = 1 / (1 + run / (tp.latency * tp.bandwidth))
-    return (slope, math.log(tp(run)) - slope * math.log(run)) if slope >= SMALLEST_SLOPE else top
+def _reach(row: ThroughputRow, program: PathProgram) -> tuple[float, float]:
+    """The logarithms of the shortest and the longest run of a hop."""
+    return math.log(row.run.value(program.ones)), math.log(row.run.value(program.highs))
 
 
-def _cuts(
-    program: PathProgram, sizes: dict[str, float], log_throughput: float, reference: float, pieces: list[int]
-) -> list[LinearRow]:
-    """Tangents of the smooth functions that the solution violates, at the runs of the solution."""
-    cuts = []
-    for hop, row in enumerate(program.throughput):
-        tp, run = row.throughput, row.run.value(sizes)
-        if isinstance(tp, LatencyBandwidth) and log_throughput - math.log(tp(run)) > VIOLATION:
-            line = _tangent(tp, run, (0.0, math.log(tp(row.run.value(program.highs)))))
-            cuts.append(_row(program, hop, line, reference, pieces))
-    return cuts
+def _lines(row: ThroughputRow, program: PathProgram, sizes: Mapping[str, float]) -> list[RateLine]:
+    """Lines on or above log tp within reach whose minimum at these sizes is log tp itself."""
+    function, (low, high) = row.throughput, _reach(row, program)
+    top = RateLine(0.0, math.log(function(math.exp(high))))
+    if low >= high:
+        return [top]
+    if isinstance(function, LatencyBandwidth):
+        return list(dict.fromkeys((tangent(function, math.log(row.run.value(sizes))), top)))
+    assert isinstance(function, Sampled | Constant)
+    lines = lines_through(corners_of(function, low, high))
+    return [*lines, top] if lines[-1].slope else lines
+
+
+def _linear(program: PathProgram, lines: Sequence[Sequence[RateLine]]) -> tuple[LinearRow, ...]:
+    """The rows of the linear program; throughputs are relative to the program's simple upper bound."""
+    reference, rows = math.log(program.upper_bound), []
+    for row, found in zip(program.throughput, lines, strict=True):
+        for number, line in enumerate(found, start=1):
+            terms = [(_log(name), -line.slope) for name in row.run.factors if line.slope]
+            bound = line.at(math.log(row.run.coefficient)) - reference
+            rows.append(LinearRow(f"hop_{row.hop}_{number}", ((LOG_TP, 1.0), *terms), bound))
+    for number, space in enumerate(program.space):
+        if space.shuffle.factors:
+            powers = tuple((_log(name), float(count)) for name, count in space.shuffle.exponents)
+            rows.append(LinearRow(f"space_{number}", powers, math.log(space.limit / space.shuffle.coefficient)))
+    peaks = {f"resource_{each.name}": math.log(each.peak) for each in program.resources if each.weight}
+    return (*rows, *(LinearRow(name, ((LOG_TP, 1.0),), peak - reference) for name, peak in peaks.items()))
+
+
+def in_pulp(linear: Sequence[LinearRow], limits: Sequence[tuple[str, float]]) -> Rows:
+    """A linear program as a PuLP problem: `linear` are its rows, `limits` the largest logarithm of each block size."""
+    rows = Rows("path")
+    rows.variable(LOG_TP, None, 0.0)
+    for name, high in limits:
+        rows.variable(name, 0.0, high)
+    for row in linear:
+        rows.at_most(row.name, row.terms, row.bound)
+    rows.maximise([(LOG_TP, 1.0)])
+    return rows
+
+
+def _log(variable: str) -> str:
+    return f"log_{variable}"
+
+
+# ---- the program as text
+
+
+def _text(program: PathProgram, found: Optimum, pieces: Sequence[int], bound: float | None) -> str:
+    """The program and its optimum, one row per line.
+
+    `pieces` counts the linear rows that stand for each throughput row. `bound` is the optimum of the linear program (bytes per
+    second), where that is only a bound.
+    """
+    lines = []
+    for row, count in zip(program.throughput, pieces, strict=True):
+        what = "tangent" if is_smooth(row.throughput) and count > 1 else "piece"
+        lines.append((f"log TP ≤ log tp_{row.channel}({row.run.label})", f"hop {row.hop}, {count} {what}{'s'[: count > 1]}"))
+    for space in program.space:
+        where = space.name if space.hop is None else f"{space.name}, hop {space.hop}"
+        lines.append((f"{_logs(space.shuffle)} ≤ log {plain_number(space.limit)}", where))
+    for resource in program.resources:
+        if resource.weight:
+            weight = "" if resource.weight == 1 else f" + log {plain_number(resource.weight)}"
+            lines.append((f"log TP{weight} ≤ log {plain_number(resource.capacity)}", f"resource {resource.name}"))
+    lines += [(f"0 ≤ log {variable.name} ≤ log {plain_number(variable.high)}", "block size") for variable in program.variables]
+    width = max(len(text) for text, _ in lines)
+    blocks = "".join(f", {name} = {plain_number(size)}" for name, size in found.values)
+    tail = [f"  TP = {format_rate(found.throughput)}{blocks}"]
+    if bound is not None:
+        tail.append(f"  no more than {format_rate(bound)} with concave hulls; bisection decided")
+    for state in found.binding:
+        exponent = f"{state.price * state.bound / found.throughput + 0.0:.3g}"
+        price = "" if math.isnan(state.price) else f", d log TP / d log bound = {exponent}"
+        tail.append(f"  binding: {state.label}{price}")
+    rows = [f"  {text:<{width}}  ({note})" for text, note in lines]
+    return "\n".join(["maximise", "  log TP", "subject to", *rows, "optimum", *tail])
+
+
+def _logs(monomial: Monomial) -> str:
+    powers = [f"{f'{count} ' if count > 1 else ''}log {name}" for name, count in monomial.exponents]
+    constant = [] if monomial.coefficient == 1 and powers else [f"log {plain_number(monomial.coefficient)}"]
+    return " + ".join((*powers, *constant))
+
+
+def plain_number(value: float) -> str:
+    """A number as text; a size next to a whole number is rounded to it."""
+    near = round(value)
+    return str(near) if abs(value - near) <= WHOLE * value and near < 1e16 else f"{value:.6g}"

@@ -1,8 +1,8 @@
 """The constraint program of one path as values: its rows, and the result of solving it (Isometry, section 4.2).
 
 The unknowns are the throughput of the path, TP, and the extents of blocks, which are real numbers here. Every row bounds a
-product of them. So in the logarithms all rows are linear except the throughput functions. Runs, shuffle sizes and limits are in
-bytes, throughputs and capacities in bytes per second.
+product of them. So in the logarithms all rows are linear except the throughput functions. A run is a number of bytes, or that
+number times one extent. Runs, shuffle sizes and limits are in bytes, throughputs and capacities in bytes per second.
 """
 
 from __future__ import annotations
@@ -159,7 +159,8 @@ class PathProgram:
     """All rows of one path: find the block sizes with the highest TP.
 
     Raises:
-        InputError: there is no throughput row (TP would be unbounded), a variable occurs twice, or a factor is not a variable.
+        InputError: there is no throughput row (TP would be unbounded), a variable occurs twice, a factor is not a variable, or a
+            run has several factors.
     """
 
     variables: tuple[Variable, ...]
@@ -174,6 +175,12 @@ class PathProgram:
                 raise InputError(f"program of a path: the variable {name} stands twice")
         if not self.throughput:
             raise InputError("program of a path: expected at least one throughput row, got none")
+        for row in self.throughput:
+            if len(row.run.factors) > 1:
+                raise InputError(
+                    f"program of a path: run {row.run.label} of hop {row.hop}: expected one factor at most, got"
+                    f" {len(row.run.factors)}"
+                )
         for monomial in (*(row.run for row in self.throughput), *(row.shuffle for row in self.space)):
             for name in monomial.factors:
                 if name not in names:
@@ -273,14 +280,11 @@ class Optimum:
     """The highest throughput of a path and the blocks that reach it.
 
     `throughput` is in bytes per second. `values` are pairs (variable, size). `rows` are in the order of `PathProgram.rows`.
-    `programs` counts the linear programs that were solved, and `solver_seconds` is the time for solving them.
     """
 
     throughput: float
     values: tuple[tuple[str, float], ...]
     rows: tuple[RowState, ...]
-    programs: int
-    solver_seconds: float
 
     @property
     def sizes(self) -> dict[str, float]:

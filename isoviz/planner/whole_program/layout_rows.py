@@ -27,7 +27,7 @@ from isoviz.planner.intermediate.intermediate_layouts import F
 
 if TYPE_CHECKING:
     from isoviz.planner.problem import Problem
-    from isoviz.planner.whole_program.mip_rows import Rows, Terms
+    from isoviz.planner.program.mip_rows import Rows, Terms
 
 ENDS = ("source", "destination")
 BLOCK = "log_block"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isoviz.planner.problem import Problem
-    from isoviz.planner.whole_program.mip_rows import Rows
+    from isoviz.planner.program.mip_rows import Rows
     from isoviz.planner.whole_program.stages import Arc
 
 CHUNK = "log_chunk"

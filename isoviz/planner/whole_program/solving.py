@@ -20,9 +20,10 @@ from isoviz.errors import FileError, InputError, LimitError, NoPathError
 from isoviz.machines import shortest_path
 from isoviz.planner.failures import limits_too_small
 from isoviz.planner.planning_work import Work
+from isoviz.planner.program.tuning import SOLVE_STEPS
 from isoviz.planner.whole_program.layout_rows import BLOCK, ENDS, digit_name
 from isoviz.planner.whole_program.limit_rows import CHUNK
-from isoviz.planner.whole_program.tuning import MOST_ROUNDS, MOST_SECONDS, NO_SLACK, PRESENT, SOLVE_STEPS, TOLERANCE
+from isoviz.planner.whole_program.tuning import MOST_ROUNDS, MOST_SECONDS, NO_SLACK, PRESENT, TOLERANCE
 from isoviz.planner.whole_program.whole_model import Model
 from isoviz.regular_files import reason, write_text
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from isoviz.planner.problem import Problem
-    from isoviz.planner.whole_program.mip_rows import Point
+    from isoviz.planner.program.mip_rows import Point
     from isoviz.planner.whole_program.stages import Arc
 
 

@@ -6,7 +6,7 @@ and an arc leads to a later place (`order_…`; Miller, Tucker and Zemlin), so n
 
 **Throughput.** TP ≤ tp(run) for each arc that is used, with a run of at most a chunk. The runs of the first hop, the last hop and
 a converting hop between two buffers are variables; all other hops move whole chunks. The rows are in logarithms, by concave parts
-(`rate_lines`).
+(`program.rate_lines`).
 
 **What is left out.** The requests of channels (`Channel.request_seconds`), and the rate for layout changes of an end hop that
 forms blocks. Then the optimum is a bound, and the program is not `exact`.
@@ -34,10 +34,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from isoviz.planner.program.mip_rows import Point, Rows
+from isoviz.planner.program.rate_lines import Part, RateLine, is_known, is_smooth, parts_of, tangent
 from isoviz.planner.whole_program.layout_rows import add_layouts
 from isoviz.planner.whole_program.limit_rows import CHUNK, add_limits, slot_bounds
-from isoviz.planner.whole_program.mip_rows import Point, Rows
-from isoviz.planner.whole_program.rate_lines import Part, RateLine, is_known, is_smooth, parts_of, tangent
 from isoviz.planner.whole_program.stages import Arc, Role, Stages, State, route_of, stages_of
 from isoviz.planner.whole_program.tuning import FIRST_PERIODS
 

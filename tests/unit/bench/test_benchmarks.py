@@ -76,7 +76,7 @@ def test_planning_beside_its_peers(capsys: pytest.CaptureFixture[str], told: Non
         assert rows[f"simple {dims}"]["to_simple"] == 1
         assert rows[f"networkx shortest path {dims}"]["to_networkx"] == rows[f"one PuLP solve {dims}"]["to_pulp"] == 1
         assert rows[f"one PuLP solve {dims}"]["programs"] == 1
-        assert rows[f"certifying full {dims}"]["programs"] > 1
+        assert rows[f"certifying full {dims}"]["programs"] == 1
         assert 0 < rows[f"certifying full {dims}"]["solver_share"] < 1
         for name in ("direct", "spsl", "spdl", "simple", "full"):
             row = rows[f"{name} {dims}"]

@@ -78,16 +78,16 @@ def function(rng: random.Random, concave: bool) -> ThroughputFunction:
 
 
 def random_program(rng: random.Random, concave: bool = True) -> PathProgram:
-    names = ["x_in", "y_in", "z_in"][: rng.randint(1, 3)]
+    names = ["x_in", "y_in"][: rng.randint(1, 2)]
 
-    def monomial(low: int = 0) -> tuple[float, tuple[str, ...]]:
-        return float(rng.choice((1, 4, 16, 48))), tuple(rng.sample(names, rng.randint(low, len(names))))
+    def monomial(low: int, high: int) -> tuple[float, tuple[str, ...]]:
+        return float(rng.choice((1, 4, 16, 48))), tuple(rng.sample(names, rng.randint(low, high)))
 
     hops = []
     for hop in range(rng.randint(1, 5)):
         cap = 2.0 ** rng.randint(6, 20) if rng.random() < 0.3 else None
-        hops.append(ThroughputRow(hop, f"channel{hop}", function(rng, concave), Monomial(*monomial(), cap=cap)))
-    space = [SpaceRow(hop, Monomial(*monomial(1)), 2.0 ** rng.uniform(6, 25)) for hop in range(rng.randint(0, 2))]
+        hops.append(ThroughputRow(hop, f"channel{hop}", function(rng, concave), Monomial(*monomial(0, 1), cap=cap)))
+    space = [SpaceRow(hop, Monomial(*monomial(1, len(names))), 2.0 ** rng.uniform(6, 25)) for hop in range(rng.randint(0, 2))]
     resources = [ResourceRow("bus", rng.choice((0.0, 1.0, 1.5)), 10 ** rng.uniform(7, 10))] if rng.random() < 0.4 else []
     variables = tuple(Variable(name, float(rng.choice((1, 7, 100, 4096, 2**20)))) for name in names)
     return PathProgram(variables, tuple(hops), tuple(space), tuple(resources))
@@ -127,9 +127,8 @@ def inside(polygon: tuple[tuple[float, float], ...], x: float, y: float) -> bool
 
 def test_isometry_example() -> None:
     program = isometry_example()
-    solution, bisection = solve(program), bisect(program)
+    solution = solve(program)
     assert solution.throughput == pytest.approx(3e9, rel=1e-12)
-    assert bisection.throughput == pytest.approx(solution.throughput, rel=1e-9)
     assert solution.exact and solution.bound == pytest.approx(3e9, rel=1e-9)
     assert [(row.kind, row.hop) for row in solution.binding] == [("throughput", 2)]
     assert solution.rows[2].price == pytest.approx(1, rel=1e-6)
@@ -167,14 +166,11 @@ def test_both_ways_agree(seed: int) -> None:
         with pytest.raises(LimitError):
             bisect(program)
         return
-    bisection = bisect(program, prices=False)
-    assert solution.exact
-    assert bisection.throughput == pytest.approx(solution.throughput, rel=1e-9)
+    assert solution.exact and solution.programs == 1
+    assert bisect(program, prices=False).throughput == solution.throughput
     assert solution.bound == pytest.approx(solution.throughput, rel=1e-9)
-    for found in (solution, bisection):
-        assert all(row.left <= row.bound * (1 + 1e-9) for row in found.rows)
-        assert all(1 <= found.sizes[v.name] <= v.high for v in program.variables)
-        assert found.programs > 0 or not any(row.run.factors for row in program.throughput)
+    assert all(row.left <= row.bound * (1 + 1e-9) for row in solution.rows)
+    assert all(1 <= solution.sizes[v.name] <= v.high for v in program.variables)
 
 
 @pytest.mark.parametrize("seed", range(100))
@@ -187,7 +183,6 @@ def test_no_sizes_are_faster(seed: int) -> None:
     except LimitError:
         return
     assert solution.bound >= solution.throughput * (1 - 1e-9)
-    assert bisect(program, prices=False).throughput == pytest.approx(solution.throughput, rel=1e-9)
     assert program.throughput_at(solution.sizes) >= solution.throughput
     for _ in range(2000):
         sizes = {v.name: v.high ** rng.random() for v in program.variables}
@@ -286,8 +281,7 @@ def test_bisection_records_its_steps() -> None:
     program = isometry_example()
     program = replace(program, space=(replace(program.space[0], limit=2**20),))
     bisection = bisect(program)
-    assert bisection.programs >= len(bisection.steps) > 2
-    assert bisection.solver_seconds > 0
+    assert len(bisection.steps) > 2
     low, high = 0.0, math.inf
     for step in bisection.steps:
         assert low <= step.low <= step.high <= high
@@ -321,8 +315,9 @@ def test_text() -> None:
 
 
 def test_pulp_text() -> None:
+    """The linear program is written as PuLP has it, and any solver may solve it again."""
     text = solve(isometry_example()).lp
-    assert text.startswith("path:\nMAXIMIZE\n")
+    assert "Maximize" in text
     assert "space_0: log_x_in + log_y_in <= 14.556" in text
 
 

@@ -32,8 +32,8 @@ from isoviz.planner import (
     whole_solution,
 )
 from isoviz.planner.problem import Problem
+from isoviz.planner.program.rate_lines import Part, parts_of
 from isoviz.planner.whole_program import program_planner as planner_module
-from isoviz.planner.whole_program.rate_lines import Part, parts_of
 from isoviz.planner.whole_program.solving import solve_whole
 from isoviz.planner.whole_program.stages import Role, stages_of
 from isoviz.planner.whole_program.tuning import TOLERANCE
@@ -309,7 +309,7 @@ def test_ctrl_c_stops_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     """While HiGHS works the main thread still answers; the solver is told to stop."""
     import highspy
 
-    from isoviz.planner.whole_program.mip_rows import Rows
+    from isoviz.planner.program.mip_rows import Rows
 
     draw = random.Random(1)
     rows = Rows("hard")  # a market split: no solver proves it soon

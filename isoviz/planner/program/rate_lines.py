@@ -11,12 +11,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from isoviz.machines import Constant, LatencyBandwidth, Sampled, ThroughputFunction
-from isoviz.planner.program.tuning import ROUNDING, SMALLEST_SLOPE
-from isoviz.planner.whole_program.tuning import FIRST_TANGENTS
+from isoviz.planner.program.tuning import FIRST_TANGENTS, ROUNDING, SMALLEST_SLOPE
 
 
 @dataclass(frozen=True)
@@ -56,16 +56,28 @@ def parts_of(function: ThroughputFunction, low: float, high: float) -> tuple[Par
         return (Part(low, (*dict.fromkeys(tangent(function, run) for run in runs), top)),)
     if not isinstance(function, Sampled | Constant):
         return (Part(low, (top,)),)
-    corners = [low, *(math.log(run) for run, _ in function.samples if low < math.log(run) < high), high]
-    points = [(x, math.log(function(math.exp(x)))) for x in corners]
+    points = corners_of(function, low, high)
     found: list[list[tuple[float, RateLine, float]]] = []
-    for (x0, y0), (x1, y1) in pairwise(points):
-        slope = (y1 - y0) / (x1 - x0)
-        line = RateLine(slope, y0 - slope * x0) if slope >= SMALLEST_SLOPE else RateLine(0.0, y1)
+    for (x0, _), (_, y1), line in zip(points, points[1:], lines_through(points), strict=False):
         if not found or line.slope > found[-1][-1][1].slope * (1 + ROUNDING) + SMALLEST_SLOPE:
             found.append([])
         found[-1].append((x0, line, y1))
     return tuple(Part(each[0][0], (*(line for _, line, _ in each), RateLine(0.0, each[-1][2]))) for each in found)
+
+
+def corners_of(function: Sampled | Constant, low: float, high: float) -> list[tuple[float, float]]:
+    """Points (log run, log rate) between which the logarithm of a function is straight, from log run `low` to `high`."""
+    runs = [low, *(math.log(run) for run, _ in function.samples if low < math.log(run) < high), high]
+    return [(x, math.log(function(math.exp(x)))) for x in runs]
+
+
+def lines_through(points: Sequence[tuple[float, float]]) -> list[RateLine]:
+    """The line through each point and the next one; flat ones are at the height of the later point."""
+    lines = []
+    for (x0, y0), (x1, y1) in pairwise(points):
+        slope = (y1 - y0) / (x1 - x0)
+        lines.append(RateLine(slope, y0 - slope * x0) if slope >= SMALLEST_SLOPE else RateLine(0.0, y1))
+    return lines
 
 
 def is_smooth(function: ThroughputFunction) -> bool:

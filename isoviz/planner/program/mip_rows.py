@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoviz.planner.planning_work import Work
-from isoviz.planner.whole_program.tuning import LINEAR_STEPS, MIP_GAP, MIP_OPTIONS, NODE_STEPS, SOLVE_STEPS
+from isoviz.planner.program.tuning import LINEAR_STEPS, MIP_GAP, MIP_OPTIONS, NODE_STEPS, SOLVE_STEPS
 
 if TYPE_CHECKING:
     from types import FrameType
 
-    from isoviz.planner.whole_program.rate_lines import RateLine
+    from isoviz.planner.program.rate_lines import RateLine
 
 Terms = Iterable[tuple[str, float]]
 
