@@ -234,6 +234,35 @@ def test_prices_are_what_moved_bounds_do(seed: int) -> None:
             assert low * delta * 0.99 - least <= change <= high * delta * 1.01 + least, (number, row, there.rows[number])
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_the_price_of_space_is_the_slope_of_the_function(seed: int) -> None:
+    """One smooth hop: with 1 % more space, runs are 1 % longer, and TP grows by the slope in the logarithms, 1 − TP / peak."""
+    rng = random.Random(3000 + seed)
+    tp, limit = LatencyBandwidth(10 ** rng.uniform(-10, -5), 1e9), 2.0 ** rng.uniform(3, 20)
+    program = PathProgram(
+        (Variable("x", 2.0**21),),
+        (ThroughputRow(0, "GPURead", tp, Monomial(1, ("x",))),),
+        (SpaceRow(0, Monomial(1, ("x",)), limit),),
+    )
+    hop, space = solve(program).rows
+    slope = 1 - tp(limit) / tp.peak
+    for price in (space.price_up, space.price_down):
+        assert price * limit / tp(limit) == pytest.approx(slope, rel=1e-4, abs=1e-8)
+    assert hop.price_up == pytest.approx(1, rel=1e-6) and hop.price_down == pytest.approx(1, rel=1e-6)
+
+
+def test_sizes_are_in_the_middle() -> None:
+    """Both runs and the space have the same share of slack; where a dimension ends before that, its block is all of it."""
+    program = isometry_example()
+    needed = [program.throughput[hop].throughput.inverse(3e9) / 16 for hop in (0, 3)]
+    room = 2**25 / 16 / math.prod(needed)
+    sizes = solve(program).sizes
+    assert [sizes["x_in"], sizes["y_in"]] == pytest.approx([each * room ** (1 / 3) for each in needed], rel=1e-9)
+    less = room ** (1 / 6)
+    short = replace(program, variables=(Variable("x_in", needed[0] * less), program.variables[1]))
+    assert [*solve(short).sizes.values()] == pytest.approx([each * less for each in needed], rel=1e-9)
+
+
 def test_prices_at_a_kink_are_one_sided() -> None:
     """Two hops equally fast: making one faster adds nothing, making one slower costs all of it."""
     program = PathProgram((), tuple(ThroughputRow(k, "Memcpy", Constant(1e9), Monomial(64)) for k in range(2)))
@@ -360,6 +389,8 @@ def test_what_makes_no_program() -> None:
         PathProgram((Variable("y", 4),), (hop,))
     with pytest.raises(InputError, match="x stands twice"):
         PathProgram((Variable("x", 4), Variable("x", 5)), (hop,))
+    with pytest.raises(InputError, match="run 4 × x × y of hop 0: expected one factor at most, got 2"):
+        PathProgram((Variable("x", 4), Variable("y", 4)), (replace(hop, run=Monomial(4, ("x", "y"))),))
     with pytest.raises(InputError, match="at least one throughput row"):
         PathProgram((), ())
     with pytest.raises(InputError, match=r"largest size 0\.5"):
