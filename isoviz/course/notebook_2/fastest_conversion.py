@@ -142,11 +142,13 @@ def _judge(read: dict[str, Any], given: Given) -> Verdict:
 
 def _picture(order: list[str], seconds: Mapping[str, float], given: Given) -> PicturesBelow:
     """The predicted times in the learner's order. A bar that is shorter than the one above it stands out."""
-    from isoviz.figures.charts.bars import Bar, bars_svg
+    from isoviz.figures.charts.bars import NamedBar, bars_svg
 
     above = [0.0, *(seconds[name] for name in order)]
     bars = [
-        Bar(f"{name} {TARGETS[name]}", ((seconds[name], format_seconds(seconds[name])),), seconds[name] < before * (1 - 1e-9))
+        NamedBar(
+            f"{name} {TARGETS[name]}", ((seconds[name], format_seconds(seconds[name])),), seconds[name] < before * (1 - 1e-9)
+        )
         for name, before in zip(order, above, strict=False)
     ]
     title = FASTEST_CONVERSION.text("says", "picture", given=given)

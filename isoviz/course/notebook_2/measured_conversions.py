@@ -39,12 +39,14 @@ class MeasuredConversions:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from isoviz.figures.charts.bars import Bar, bars_svg
+        from isoviz.figures.charts.bars import NamedBar, bars_svg
         from isoviz.units import format_seconds
 
         least = [min(each.values()) for each in (self.predicted, self.measured)]
         bars = [
-            Bar(f"{name} {TARGETS[name]}", tuple((one / by, format_seconds(one)) for one, by in zip(both, least, strict=True)))
+            NamedBar(
+                f"{name} {TARGETS[name]}", tuple((one / by, format_seconds(one)) for one, by in zip(both, least, strict=True))
+            )
             for name, *both in sorted(
                 ((name, seconds, self.measured[name]) for name, seconds in self.predicted.items()), key=lambda row: row[1]
             )

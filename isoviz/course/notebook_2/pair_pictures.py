@@ -63,7 +63,9 @@ def _pieces_svg(
         colour = "good" if len(pieces) == 1 else "bad"
         words = ["in one piece"] if len(pieces) == 1 else list(map(str, range(1, len(pieces) + 1)))
         landed += [TapeMark(at, text, colour, size) for text, (at, size) in list(zip(words, pieces, strict=True))[:_MOST_MARKS]]
-    return tapes_svg([Tape(here, "source", tuple(marks)), Tape(there, "copy", tuple(landed))], title, row=_ROW)
+    last = max(mark.byte + mark.nbytes for mark in (*marks, *landed))
+    end = (last // _ROW + 2) * _ROW  # and a little of what follows
+    return tapes_svg([Tape(here, "source", tuple(marks), end), Tape(there, "copy", tuple(landed), end)], title, row=_ROW)
 
 
 def _pieces(here: Linearization, there: Linearization, begin: int, end: int) -> list[Stretch]:

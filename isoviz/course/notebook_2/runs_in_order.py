@@ -103,11 +103,13 @@ def _judge(order: list[str], given: Given) -> Verdict:
 
 def _picture(order: list[str], runs: Mapping[str, float], given: Given) -> Any:
     """The runs in the learner's order. A bar that is longer than the one above it stands out."""
-    from isoviz.figures.charts.bars import Bar, bars_svg
+    from isoviz.figures.charts.bars import NamedBar, bars_svg
 
     above = [math.inf, *(runs[name] for name in order)]
     bars = [
-        Bar(f"{name}: {' → '.join(given['pairs'][name])}", ((runs[name], f"{plain_number(runs[name])} B"),), runs[name] > before)
+        NamedBar(
+            f"{name}: {' → '.join(given['pairs'][name])}", ((runs[name], f"{plain_number(runs[name])} B"),), runs[name] > before
+        )
         for name, before in zip(order, above, strict=False)
     ]
     title = RUNS_IN_ORDER.text("says", "picture", given=given)

@@ -15,7 +15,7 @@ _GAP = 12.0
 
 
 @dataclass(frozen=True)
-class Bar:
+class NamedBar:
     """One name and its figures, each with the words that stand behind it. `is_marked`: it stands out."""
 
     name: str
@@ -24,7 +24,7 @@ class Bar:
 
 
 def bars_svg(
-    bars: Sequence[Bar], title: str, *, series: Sequence[str] = (), logarithmic: bool = False, theme: ThemeName = "auto"
+    bars: Sequence[NamedBar], title: str, *, series: Sequence[str] = (), logarithmic: bool = False, theme: ThemeName = "auto"
 ) -> str:
     """Bars below each other. `series` names the figures of a bar where there are several. The longest is the largest figure."""
     told = "; ".join(f"{bar.name}: {', '.join(words for _, words in bar.figures)}" for bar in bars)
