@@ -38,7 +38,7 @@ def rulers_svg(
     unit = (_WIDTH - MARGIN - left) / size
     drawing.text(MARGIN, MARGIN + 12, title, size=12.5, bold=True)
     top = y = MARGIN + 40
-    every = next(step for step in (1, 2, 3, 5, 6, 10, 12, 20, 30, 60) if size / step <= _MOST_NUMBERS and unit * step >= 14)
+    every = next(step for step in (1, 2, 3, 5, 6, 10, 12, 20, 30, 60) if size / step <= _MOST_NUMBERS and unit * step >= 19)
     drawing.text(left - 12, y - 8, dim, size=11.5, fill="muted", anchor="end")
     for at in range(0, size, every):
         drawing.text(left + (at + 0.5) * unit, y - 8, str(at), size=10, fill="muted", anchor="middle")
