@@ -6,6 +6,8 @@ import contextlib
 import json
 import re
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Literal
 
 import harness
 import pytest
@@ -13,8 +15,10 @@ from axe import objections
 from playwright.sync_api import Browser, Locator, expect
 from playwright.sync_api import TimeoutError as PageTimeout
 
-from isoviz.course.classroom import new_folder
+from isoviz.course.checking import judged_again
+from isoviz.course.classroom import drawn, new_folder, opened_folder
 from isoviz.course.lessons import exercises_of
+from isoviz.course.shown import Shown
 
 SOURCE = harness.ROOT / "notebooks" / "4-pipelines.ipynb"
 CELLS = ("start", "statement-4-2", "answer-4-2")
@@ -88,8 +92,6 @@ def answering(notebook: harness.Notebook) -> Iterator[Answering]:
 
 def right_answer(answering: Answering) -> str:
     """What is right on this learner's numbers."""
-    from isoviz.course.classroom import opened_folder
-
     folder = opened_folder(answering.notebook.path.parent)
     chunks = EXERCISE.right(folder.given(EXERCISE))
     return str((chunks["small"], chunks["large"]))
@@ -118,6 +120,7 @@ def test_by_keyboard(answering: Answering) -> None:
     expect(answering.pictures.first).to_contain_text("your chunk")
 
 
+@pytest.mark.full
 def test_by_mouse(answering: Answering) -> None:
     answering.by_mouse('("2 GiB", "2 GiB")')
     answering.expect("wrong", "how long do hops 1 and 2 wait for the first one?")
@@ -125,6 +128,7 @@ def test_by_mouse(answering: Answering) -> None:
     answering.expect("right", "times the bytes, but only")
 
 
+@pytest.mark.full
 def test_mistakes_are_explained_and_not_counted(answering: Answering) -> None:
     for answer, said in (
         ("3", "expected (small, large), got 3"),
@@ -153,6 +157,7 @@ def outside(view: Locator) -> list[str]:
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("theme", ["Light", "Dark"])
 def test_every_page_shows_it_whole(answering: Answering, theme: str) -> None:
     if theme == "Dark":
@@ -176,3 +181,23 @@ def test_every_page_shows_it_whole(answering: Answering, theme: str) -> None:
         answering.page.set_viewport_size({"width": 1280, "height": 900})
         if theme == "Dark":
             answering.notebook.choose_theme("Light")
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_verdict_and_picture_is_accessible(browser: Browser, scheme: Literal["light", "dark"]) -> None:
+    parts = []
+    for name, exercise in exercises_of(4).items():
+        given = drawn(exercise, "a class")
+        answers = [model.answer(given) for model in exercise.models] + [exercise.right(given)]
+        for answer in answers:
+            if answer is not None:
+                found = judged_again(exercise, exercise.kind.keep(answer), given).verdict
+                shown = Shown("right" if found.right else "wrong", name, found.says, found.cost, picture=found.picture)
+                parts.append(shown._repr_html_())
+    assert len(parts) > 25
+    page = browser.new_page(color_scheme=scheme, viewport={"width": 1000, "height": 900})
+    colours = "background:#111;color:#eee" if scheme == "dark" else "background:#fff;color:#111"
+    page.set_content(f'<html lang="en"><title>Course</title><body style="{colours}"><main>{"".join(parts)}</main></body></html>')
+    assert objections(SimpleNamespace(page=page, at_rest=lambda: None), page.locator("main")) == []
+    page.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any
 
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
@@ -26,7 +26,7 @@ def _draw(source: random.Random) -> dict[str, Any]:
     return {"small": source.randrange(3, 13) << 18, "large": source.randrange(16, 81) * 25 << 20}
 
 
-@cache
+@lru_cache(maxsize=1000)
 def _plan(nbytes: int, chunk: int) -> Plan:
     space, fields = IndexSpace(x=nbytes), FieldSpace(value="uint8")
     transfer = Transfer.whole(space, fields, PATH[0], "<F, x>", PATH[-1], "<F, x>")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
@@ -47,7 +47,7 @@ def _machine(given: Given) -> Machine:
     return Machine("disk to GPU", (disk, host, gpu), hops)
 
 
-@cache
+@lru_cache(maxsize=1000)
 def _plan(numbers: tuple[tuple[str, int], ...], nbytes: int, chunk: int, slots: int) -> Plan:
     machine = _machine(dict(numbers))
     space, fields = IndexSpace(x=nbytes), FieldSpace(value="uint8")

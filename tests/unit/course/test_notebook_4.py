@@ -259,3 +259,12 @@ def test_the_slots_of_a_design_are_seen() -> None:
     one, two = (drawn_by(verdict("4.P", ("2 MiB", slots), given)) for slots in (1, 2))
     assert "in 1 slot:" in one and "in 2 slots:" in two
     assert "set-up:" not in one  # the picture begins after it
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [("4.1", 0), ("4.3", 1e29), ("4.2", (1, 1)), ("4.2", (10**18, 10**18)), ("4.P", (1, 1)), ("4.P", (10**18, 10**9))],
+)
+def test_far_answers_have_pictures_too(name: str, answer: object) -> None:
+    found = verdict(name, answer, numbers(name))
+    assert not found.right and "<svg" in drawn_by(found)
