@@ -19,7 +19,7 @@ from isoviz.course.plans import ByHand, PlanAnswer
 from isoviz.errors import IsovizError
 from isoviz.figures.charts.html_parts import paragraph
 from isoviz.layouts import FieldSpace, IndexSpace
-from isoviz.machines import LatencyBandwidth, Machine, preset
+from isoviz.machines import ChannelKind, LatencyBandwidth, Machine, preset
 from isoviz.machines.edits.channel_edits import with_channel
 from isoviz.planner import Options, Plan, Transfer, cost, explain
 from isoviz.units import format_rate, format_seconds, format_share
@@ -184,11 +184,12 @@ def _cost(plan: Plan, given: Given) -> str:
 
 def hops_picture(given: Given) -> Any:
     """The figures of a path's hops."""
-    rows = [
-        (hop["name"], hop["run"], format_seconds(hop["latency"]) if hop["latency"] else "0", format_rate(hop["bandwidth"]))
-        for hop in given["hops"]
-    ]
-    return Drawn(lambda: framed(rows_table("The hops of the path", ("hop", "run", "latency a", "bandwidth b"), rows)))
+    rows = []
+    for hop in given["hops"]:
+        latency = format_seconds(hop["latency"]) if hop["latency"] else "0"
+        rows.append((hop["name"], ChannelKind.words_for(hop["name"]), hop["run"], latency, format_rate(hop["bandwidth"])))
+    header = ("hop", "in panes", "run", "latency a", "bandwidth b")
+    return Drawn(lambda: framed(rows_table("The hops of the path", header, rows)))
 
 
 def _picture(plan: Plan, given: Given) -> Any:
