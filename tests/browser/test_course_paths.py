@@ -95,17 +95,16 @@ def test_mistakes_get_hints_and_the_right_blocks_are_right(pane: harness.Noteboo
 def test_a_click_right_after_a_drag_judges_what_is_on_screen(pane: harness.Notebook) -> None:
     slider, check = size(pane, "y"), pane.part("check")
     pane.page.set_viewport_size({"width": 1280, "height": 1600})  # nothing scrolls between the drag and the click
-    slider.scroll_into_view_if_needed()
-    pane.at_rest()
-    track = slider.bounding_box()
-    assert track is not None
     mouse = pane.page.mouse
     said = []
     for share in (0.9, 0.35, 0.6):
+        pane.to_top()
+        pane.at_rest()
+        track = slider.bounding_box()
+        assert track is not None
         at = str(slider.get_attribute("aria-valuetext"))
-        steps = float(slider.get_attribute("max") or 1)
-        now = float(slider.evaluate("slider => slider.value"))
-        mouse.move(track["x"] + 8 + (track["width"] - 16) * now / steps, track["y"] + track["height"] / 2)
+        place = float(slider.evaluate("slider => slider.value / slider.max"))
+        mouse.move(track["x"] + 8 + (track["width"] - 16) * place, track["y"] + track["height"] / 2)
         mouse.down()
         mouse.move(track["x"] + track["width"] * share, track["y"] + track["height"] / 2, steps=6)
         mouse.up()
