@@ -69,7 +69,7 @@ def _words(given: Given) -> dict[str, object]:
     tape = [f"{field}{''.join(map(str, index))}" for index, field in linear.order()]
     return {
         "nx": given["sizes"]["x"], "ny": given["sizes"]["y"], "a": a, "b": b, "size_a": size_a, "size_b": size_b,
-        "tape": " ".join(tape), "count": len(tape),
+        "tape": " ".join(tape),
         "together": linear.inner_count, "entries": linear.space.volume,
     }  # fmt: skip
 

@@ -10,7 +10,6 @@ from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import Number, Several
 from isoviz.course.layout_pictures import Marked, tape_picture
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
-from isoviz.units import format_bytes
 
 _DTYPES = ("uint8", "uint16", "float32", "float64")
 _BLOCKS = range(3, 9)
@@ -109,7 +108,7 @@ def _words(given: Given) -> dict[str, object]:
         "nx": size, "ny": ny, "a": given["fields"]["a"], "b": given["fields"]["b"],
         "size_a": fields.sizes[0], "size_b": fields.sizes[1], "entry": fields.nbytes,
         "full": size // block, "rest": size % block, "blocks": whole // block, "whole": whole,
-        "bytes": f"{_padded(given):,}", "told": format_bytes(_padded(given)), "payload": f"{_payload(given):,}",
+        "bytes": f"{_padded(given):,}",
         "least": " or ".join(map(str, least)), "least_left": _missing(size, least[0]),
     }  # fmt: skip
 

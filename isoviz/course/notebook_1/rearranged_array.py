@@ -9,6 +9,7 @@ from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import LayoutAnswer, Several, linear_of
 from isoviz.course.layout_models import block_changed, digits_swapped, written
 from isoviz.course.layout_pictures import difference, tapes_picture
+from isoviz.units import format_bytes
 
 _SIZES = ((4, 2), (6, 2), (6, 3), (8, 2), (8, 4))
 """Sizes of h or w with a block that divides them."""
@@ -80,8 +81,8 @@ def _words(given: Given) -> dict[str, object]:
         "listing": f'before = np.zeros(({shape}), "float32")\n'
         f"after = before.reshape({reshaped}).transpose({order}).copy()",
         "before_index": before, "after_index": after, "nh": sizes["h"], "nw": sizes["w"], "nc": sizes["c"],
-        "right_before": _before(given), "right_after": _after(given), "example": f"{split} = {block + 1}",
-        "outer": (block + 1) // block, "inner": (block + 1) % block, "last": given["moved"][-1],
+        "right_before": _before(given), "right_after": _after(given),
+        "nbytes": format_bytes(linear_of(given, _before(given)).nbytes),
     }  # fmt: skip
 
 
