@@ -91,7 +91,7 @@ def _block_rows(program: PathProgram) -> list[tuple[ThroughputRow, str]]:
 def _needed(program: PathProgram, row: ThroughputRow, throughput: float) -> float:
     """The block size that a hop needs for a throughput within its reach."""
     run = min(row.throughput.inverse(throughput), row.run.value(program.highs))  # rounding must not ask for an impossible run
-    return run / row.run.coefficient
+    return max(ROUNDING, run / row.run.coefficient)  # any run may do: its logarithm has to be a number
 
 
 def _log_room(row: SpaceRow) -> float:
@@ -244,7 +244,7 @@ def _line(row: ThroughputRow, throughput: float, *, above: bool) -> tuple[float,
         return 0.0, math.log(tp(run.value({})) / throughput)
     slope = 1 - throughput / tp.peak if isinstance(tp, LatencyBandwidth) else 0.0
     smooth = slope > BESIDE  # very close to its peak a smooth function counts as flat
-    point = tp.inverse(throughput if smooth else throughput * (1 + BESIDE if above else 1 - BESIDE))
+    point = max(ROUNDING, tp.inverse(throughput if smooth else throughput * (1 + BESIDE if above else 1 - BESIDE)))
     if math.isinf(point) or (above and run.cap is not None and point > run.cap * (1 - BESIDE)):
         return None
     if not smooth:

@@ -263,6 +263,33 @@ def test_sizes_are_in_the_middle() -> None:
     assert [*solve(short).sizes.values()] == pytest.approx([each * less for each in needed], rel=1e-9)
 
 
+class AnyRunWillDo:
+    """A function of a user's own: the same rate for runs of any length."""
+
+    peak = 1e9
+    samples = ((1.0, 1e9),)
+    is_concave = True
+
+    def __call__(self, run_bytes: float, /) -> float:
+        return self.peak if run_bytes > 0 else 0.0
+
+    def inverse(self, rate: float, /) -> float:
+        return 0.0 if rate <= self.peak else math.inf
+
+    def to_json(self) -> dict[str, str]:
+        return {}
+
+
+def test_a_function_of_another_kind() -> None:
+    """Hops for which every run will do ask nothing of the blocks, and the linear program is only a bound."""
+    hops = tuple(ThroughputRow(k, "own", AnyRunWillDo(), Monomial(4, (name,))) for k, name in enumerate("xy"))
+    program = PathProgram((Variable("x", 64), Variable("y", 64)), hops, (SpaceRow(0, Monomial(4, ("x", "y")), 1e4),))
+    solution = solve(program)
+    assert solution.throughput == solution.bound == 1e9 and not solution.exact
+    assert [(row.price_up, row.price_down) for row in solution.rows] == [(0, 1), (0, 1), (0, 0)]
+    assert len(feasible_region(program, 1e9, "x", "y")) == 5
+
+
 def test_prices_at_a_kink_are_one_sided() -> None:
     """Two hops equally fast: making one faster adds nothing, making one slower costs all of it."""
     program = PathProgram((), tuple(ThroughputRow(k, "Memcpy", Constant(1e9), Monomial(64)) for k in range(2)))
