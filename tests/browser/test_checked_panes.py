@@ -278,3 +278,27 @@ def test_a_quiet_view_says_nothing_of_memory(desk: harness.Notebook) -> None:
     expect(desk.part("linearization-digits")).to_be_visible()
     harness.assert_seen(desk.part("linearization-facts"))
     assert "byte" in str(desk.explorer.evaluate(WORDS))
+
+
+def test_an_entry_is_picked_and_checked_at_once(desk: harness.Notebook) -> None:
+    code = 'lambda entry: Said("open", f"{entry.field} at {entry.index}")'
+    space = 'space={"x": 6, "y": 5}, fields={"a": "f4", "b": "f8"}, quiet=True'
+    desk.show(f'{CHECK}view = isoviz.LinearizationView("<x, F, y>", {space}, check={code})\nview')
+    desk.to_top()
+    grid = desk.part("linearization-grid")
+    grid.wait_for()
+    desk.part("check").click()
+    harness.assert_seen(
+        said(desk), "Not counted. No entry is selected; expected one: click it, or press arrow keys in the picture."
+    )
+    grid.click(position={"x": 90, "y": 60})
+    desk.part("check").click()
+    expect(said(desk)).to_contain_text("a at {'x': 1, 'y': 1}")
+    expect(said(desk)).to_have_attribute("data-old", "false")
+    for key in ("f", "ArrowRight"):
+        grid.press(key)
+    expect(said(desk)).to_have_attribute("data-old", "true")
+    desk.page.keyboard.press("Tab")
+    desk.page.keyboard.press("Enter")
+    harness.assert_seen(said(desk), "b at {'x': 2, 'y': 1}")
+    assert desk.python("print(view.verdict)") == "b at {'x': 2, 'y': 1}"

@@ -36,7 +36,7 @@ test("a click carries what is on screen, also what the kernel does not know yet"
   assert.ok(sent !== undefined);
   const { settings } = aSnapshot();
   const { client: _, number: __, ...command } = sent;
-  assert.deepEqual(command, askVerdict({ ...settings, source: { ...settings.source, layout: "<x, F, y>" } }));
+  assert.deepEqual(command, askVerdict({ ...settings, source: { ...settings.source, layout: "<x, F, y>" } }, null));
   assert.equal(command.source, "<x, F, y>");
 });
 

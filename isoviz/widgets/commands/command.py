@@ -9,7 +9,7 @@ from isoviz.schema import Named, member
 from isoviz.widgets.chosen.layout_question import LayoutQuestion
 from isoviz.widgets.chosen.settings import ByHand, Part, Row, controls
 from isoviz.widgets.commands.machine_edit import MachineEdit
-from isoviz.widgets.contract import Exported, ShownSelection
+from isoviz.widgets.contract import Exported, ShownEntry, ShownSelection
 from isoviz.widgets.trace_contract import TraceKind
 
 if TYPE_CHECKING:
@@ -295,7 +295,8 @@ class WriteNote:
 
 @dataclass(frozen=True)
 class AskVerdict:
-    """Judge what is on screen: the rows of the array, the layouts of both ends, and the plan by hand (null: a planner plans).
+    """Judge what is on screen: the rows of the array, the layouts of both ends, the plan by hand (null: a planner plans), and the
+    entry that is selected (null: none).
 
     All of it goes with the command: what is judged is what the person saw, whatever else is on its way.
     """
@@ -306,6 +307,7 @@ class AskVerdict:
     source: str
     destination: str
     by_hand: ByHand | None
+    entry: ShownEntry | None
 
 
 @dataclass(frozen=True)

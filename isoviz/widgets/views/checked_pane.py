@@ -21,9 +21,10 @@ from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.session import Session
 from isoviz.widgets.steps import asked, held
 from isoviz.widgets.views.answering import answered
-from isoviz.widgets.views.judging import Found, Judging
+from isoviz.widgets.views.judging import Found, Judging, OnScreen
 
 if TYPE_CHECKING:
+    from isoviz.widgets.contract import ShownEntry
     from isoviz.widgets.state import Derived, State
 
 Check = Callable[[Any], object]
@@ -67,7 +68,7 @@ class CheckedPane(Explorer):
             super().__init__(Session(session, both_ends=side == "both", fixed=fixed), pane=pane, side=side)
             self._owns_session = True
         if check is not None:
-            self._judging = Judging(check, self._found_in, self._stages, lambda: self.session.send({"kind": "hello"}))
+            self._judging = Judging(check, self._to_judge, self._stages, lambda: self.session.send({"kind": "hello"}))
             self.before_close(self._judging.close)
             self.before_close(self.session.listen(self._tell_verdict))
             self.checked = self._judging.shown(lambda _: False)
@@ -82,8 +83,12 @@ class CheckedPane(Explorer):
         """The value in what follows from settings."""
 
     @abstractmethod
-    def _shown_of(self, settings: Settings) -> object:
-        """What the value follows from: it is equal where settings have the same one."""
+    def _shown_of(self, seen: OnScreen) -> object:
+        """What the value follows from: it is equal where the same one is on screen."""
+
+    def _to_judge(self, derived: Derived, _entry: ShownEntry | None) -> Found:
+        """What the check gets: the value, unless the selected entry is asked for."""
+        return self._found_in(derived)
 
     def _answered(self, ready: Callable[[State], bool], timeout: float | None) -> Any:
         """The value once the last gesture has been taken in and the state is `ready`.
@@ -127,13 +132,17 @@ class CheckedPane(Explorer):
         if judging is not None and isinstance(command, AskVerdict):
             settings = on_screen(state.settings, command)
             held(state, replace(state, settings=settings))
-            judging.ask(replace(asked(state), settings=settings))
+            judging.ask(OnScreen(settings, command.entry), asked(state))
 
     def _tell_verdict(self, _finished: bool) -> None:
         if self._judging is not None:
-            last = self._judging.last
-            holds = last.settings is not None and self._shown_of(last.settings) == self._shown_of(self.session.state.settings)
-            self.set_trait("verdict", last.text if holds else None)
+            told = self._judging.shown(self._is_of(self.session.state))
+            self.set_trait("verdict", told["text"] if told["fresh"] else None)
+
+    def _is_of(self, state: State) -> Callable[[OnScreen], bool]:
+        """Whether what was seen is what a state has."""
+        now = self._shown_of(OnScreen(state.settings, state.selected.selection.shown["entry"]))
+        return lambda seen: self._shown_of(seen) == now
 
     # ---- in the thread of the publisher
 
@@ -141,5 +150,4 @@ class CheckedPane(Explorer):
         told = super()._told_of(state)
         if self._judging is None:
             return told
-        shown = self._shown_of(state.settings)
-        return {**told, "checked": self._judging.shown(lambda judged: self._shown_of(judged) == shown)}
+        return {**told, "checked": self._judging.shown(self._is_of(state))}

@@ -10,13 +10,20 @@ from isoviz import checks
 from isoviz.errors import show
 from isoviz.widgets.chosen.what_if import NOTHING
 from isoviz.widgets.consequences.derive import derive
-from isoviz.widgets.contract import ShownVerdict, VerdictKind
+from isoviz.widgets.contract import ShownEntry, ShownVerdict, VerdictKind
 from isoviz.widgets.state import whole_sentence
 from isoviz.widgets.worker import Worker
 
 if TYPE_CHECKING:
     from isoviz.widgets.chosen.settings import Settings
     from isoviz.widgets.state import Derived
+
+
+class OnScreen(NamedTuple):
+    """What a person saw: settings, and the entry that was selected, as the browser has it."""
+
+    settings: Settings
+    entry: ShownEntry | None = None
 
 
 class Found(NamedTuple):
@@ -27,31 +34,32 @@ class Found(NamedTuple):
 
 
 class ToJudge(NamedTuple):
-    """What is to be judged, by its number: what follows from `derived.settings`."""
+    """What is to be judged, by its number: what follows from `seen.settings`. `before` was derived last."""
 
     number: int
-    derived: Derived
+    seen: OnScreen
+    before: Derived
 
 
 class Judged(NamedTuple):
-    """The last verdict, and the settings that it is about; None where there was none."""
+    """The last verdict, and what it is about; None where there was none."""
 
     kind: VerdictKind = "open"
     text: str = ""
-    settings: Settings | None = None
+    seen: OnScreen | None = None
 
 
 class Judging:
     """Asks `check` about values, one after the other. Of what waits, only the newest is judged.
 
-    `value_of` finds the value in what follows from settings, as far as `stages` of it are computed. `news` is called after every
-    verdict, in the thread of the check. `last` is the last one.
+    `value_of` finds the value in what a person saw, with what follows from it as far as `stages` say. `news` is called after
+    every verdict, in the thread of the check. `last` is the last one.
     """
 
     def __init__(
         self,
         check: Callable[[Any], object],
-        value_of: Callable[[Derived], Found],
+        value_of: Callable[[Derived, ShownEntry | None], Found],
         stages: frozenset[str],
         news: Callable[[], None],
     ) -> None:
@@ -64,16 +72,16 @@ class Judging:
         self._done = 0
         self._worker: Worker[ToJudge] = Worker(self._judge, self._failed, "isoviz-check")
 
-    def ask(self, derived: Derived) -> None:
-        """Judge next what follows from `derived.settings`; from one thread."""
+    def ask(self, seen: OnScreen, before: Derived) -> None:
+        """Judge this next; from one thread. `before` is what was derived last: what still holds is not computed again."""
         self._newest += 1
-        self._worker.put(ToJudge(self._newest, derived))
+        self._worker.put(ToJudge(self._newest, seen, before))
 
-    def shown(self, is_now: Callable[[Settings], bool]) -> ShownVerdict:
-        """What the browser gets. `is_now` tells whether the value on screen is still the one of these settings."""
+    def shown(self, is_now: Callable[[OnScreen], bool]) -> ShownVerdict:
+        """What the browser gets. `is_now` tells whether the value on screen is still the one that was seen."""
         busy = self._done < self._newest  # before the verdict: one that comes meanwhile is told once more
-        kind, text, settings = self.last
-        return {"busy": busy, "kind": kind, "text": text, "fresh": settings is not None and is_now(settings)}
+        kind, text, seen = self.last
+        return {"busy": busy, "kind": kind, "text": text, "fresh": seen is not None and is_now(seen)}
 
     def close(self) -> None:
         """Ask nothing more. A check that is under way ends by itself, unheard."""
@@ -82,16 +90,16 @@ class Judging:
     # ---- in the thread of the check
 
     def _judge(self, waiting: list[ToJudge]) -> None:
-        number, derived = waiting[-1]
+        number, seen, before = waiting[-1]
         try:
-            *_, last = derive(replace(derived, demanded=self._stages, what_if=NOTHING))
-            found = self._value_of(last)
+            *_, last = derive(replace(before, settings=seen.settings, demanded=self._stages, what_if=NOTHING))
+            found = self._value_of(last, seen.entry)
         except Exception as error:  # noqa: BLE001 - a defect: it is told in the place of the verdict
             words = f"isoviz could not read what is on screen, by a mistake of its own: {_named(error)}."
-            self.last = Judged("unread", words, derived.settings)
+            self.last = Judged("unread", words, seen)
         else:
             kind, text = _said(self._check, found)
-            self.last = Judged(kind, text, derived.settings)
+            self.last = Judged(kind, text, seen)
         self._done = number
         self._news()
 

@@ -28,9 +28,11 @@ from isoviz.widgets.session import Session
 from isoviz.widgets.state import Derived, Problem, State
 from isoviz.widgets.views.answering import TIMEOUT, why_no_value
 from isoviz.widgets.views.checked_pane import Check, CheckedPane
-from isoviz.widgets.views.judging import Found
+from isoviz.widgets.views.judging import Found, OnScreen
 
 if TYPE_CHECKING:
+    from isoviz.widgets.contract import ShownEntry
+
     Side = Literal["source", "destination"]
 
 _MEMORY = "node0.sys"
@@ -148,7 +150,8 @@ class _Alone(CheckedPane):
             return Found(None, why_no_value(derived, f"{self.side}-layout"))
         return Found(linear.layout)
 
-    def _shown_of(self, settings: Settings) -> object:
+    def _shown_of(self, seen: OnScreen) -> object:
+        settings = seen.settings
         return settings.dimensions, settings.fields, settings.end(self.side).layout
 
     @property
@@ -314,6 +317,7 @@ class LinearizationView(_Alone):
     shows what is edited there, as with `session` and `side`. `view.value` is an `isoviz.Layout`, `view.selection` an `Entry`
     (index by dimension, and field) or None; both can be observed and set: `view.selection = {"x": 1, "y": 2}, "a"`.
 
+    With `check`, a function that takes an `Entry`, the view has a button *Check* that judges the entry that is selected.
     `view.beside = "<F, x, y>"` draws a second layout of the same array beside this one. With `quiet=True` the view is the array
     by index, which says nothing of memory, until `view.reveal()`.
 
@@ -332,11 +336,29 @@ class LinearizationView(_Alone):
         fields: FieldSpace | Mapping[str, Any] | None = None,
         session: Session | Explorer | None = None,
         side: Side | None = None,
+        check: Check | None = None,
         beside: Layout | str | None = None,
         quiet: bool = False,
     ) -> None:
-        super().__init__(layout, space, fields, session, side, "linearization", quiet=quiet)
+        super().__init__(layout, space, fields, session, side, "linearization", check, quiet=quiet)
         self.beside = beside
+
+    def _to_judge(self, derived: Derived, entry: ShownEntry | None) -> Found:
+        found = self._found_in(derived)
+        linear: Linearization | None = getattr(derived, self.side)
+        if found.problem or linear is None:
+            return found
+        if entry is None:
+            return Found(None, "no entry is selected; expected one: click it, or press arrow keys in the picture")
+        try:
+            return Found(_entry_of((dict(entry["index"]), entry["field"]), linear))
+        except traitlets.TraitError as error:
+            return Found(None, str(error))
+
+    def _shown_of(self, seen: OnScreen) -> object:
+        entry = seen.entry
+        chosen = None if entry is None else (dict(entry["index"]), entry["field"])
+        return super()._shown_of(seen), chosen
 
     @traitlets.validate("selection")
     def _entry(self, proposal: Any) -> Entry | None:

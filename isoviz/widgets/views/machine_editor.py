@@ -28,7 +28,7 @@ from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.session import Session
 from isoviz.widgets.views.answering import TIMEOUT, why_no_value
 from isoviz.widgets.views.checked_pane import Check, CheckedPane
-from isoviz.widgets.views.judging import Found
+from isoviz.widgets.views.judging import Found, OnScreen
 
 if TYPE_CHECKING:
     from isoviz.widgets.state import Derived, State
@@ -141,8 +141,8 @@ class MachineEditor(CheckedPane):
             return Found(None, why_no_value(derived, *faults))
         return Found(derived.machine)
 
-    def _shown_of(self, settings: Settings) -> object:
-        choice = settings.machine
+    def _shown_of(self, seen: OnScreen) -> object:
+        choice = seen.settings.machine
         return choice.machine.undrawn if isinstance(choice, DescribedMachine) else choice
 
     @property

@@ -23,12 +23,11 @@ from isoviz.widgets.pages.state_of_plan import settings_of_plan
 from isoviz.widgets.session import Session
 from isoviz.widgets.views.answering import TIMEOUT, why_no_value
 from isoviz.widgets.views.checked_pane import Check, CheckedPane
-from isoviz.widgets.views.judging import Found
+from isoviz.widgets.views.judging import Found, OnScreen
 
 if TYPE_CHECKING:
     from isoviz.planner import Explanation
     from isoviz.planner.path_plan import PathPlan
-    from isoviz.widgets.chosen.settings import Settings
     from isoviz.widgets.state import Derived
 
 
@@ -143,8 +142,8 @@ class PlanView(CheckedPane):
             return Found(None, why_no_value(derived))
         return Found(derived.plan)
 
-    def _shown_of(self, settings: Settings) -> object:
-        return replace(settings, layout_question=None, runs_in="")
+    def _shown_of(self, seen: OnScreen) -> object:
+        return replace(seen.settings, layout_question=None, runs_in="")
 
     @property
     def _called(self) -> str:

@@ -99,7 +99,7 @@ def test_what_a_click_carries_is_held_to_it_too() -> None:
     with closing(LayoutEditor("<x, F, y>", space=SPACE, check=lambda _: None, fixed=True)) as editor:
         told = plain(editor.session.settings, WIRE)
         rows = [{**told["dimensions"][0], "value": "9"}, told["dimensions"][1]]
-        shown = {"fields": told["fields"], "source": "<F, x, y>", "destination": "<F, x, y>", "byHand": None}
+        shown = {"fields": told["fields"], "source": "<F, x, y>", "destination": "<F, x, y>", "byHand": None, "entry": None}
         assert ask(editor, kind="check", dimensions=rows, **shown) == ARRAY
         assert editor.verdict is None and not editor.checked["busy"]
 

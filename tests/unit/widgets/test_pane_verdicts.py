@@ -13,7 +13,7 @@ import pytest
 import isoviz
 from isoviz.errors import InputError
 from isoviz.schema import plain
-from isoviz.widgets import LayoutEditor, MachineEditor, PlanView, Session
+from isoviz.widgets import Entry, LayoutEditor, LinearizationView, MachineEditor, PlanView, Session
 from isoviz.widgets.chosen.settings import ByHand
 from isoviz.widgets.commands.command import AskVerdict
 from isoviz.widgets.commands.on_screen import on_screen
@@ -56,7 +56,7 @@ def press(pane: CheckedPane, **seen: Any) -> None:
     """What the button sends: what is on screen, which is what the session has but for `seen`."""
     told = plain(pane.session.settings, WIRE)
     shown = {**{key: told[key] for key in ("dimensions", "fields", "byHand")}, "source": told["source"]["layout"]}
-    send(pane, kind="check", **{**shown, "destination": told["destination"]["layout"], **seen})
+    send(pane, kind="check", **{**shown, "destination": told["destination"]["layout"], "entry": None, **seen})
 
 
 def verdict_of(pane: CheckedPane) -> dict[str, Any]:
@@ -235,7 +235,7 @@ def test_the_state_stays_as_it_is() -> None:
         told = plain(state.settings, WIRE)
         command = read_command(
             {"kind": "check", "dimensions": told["dimensions"], "fields": told["fields"], "source": "<x, y, F>"}
-            | {"destination": told["destination"]["layout"], "byHand": None}
+            | {"destination": told["destination"]["layout"], "byHand": None, "entry": None}
         )
         assert isinstance(command, AskVerdict)
         assert reduce(state, command, Sender()) == state
@@ -248,3 +248,22 @@ def test_a_closed_pane_leaves_no_thread(editor: LayoutEditor) -> None:
     verdict_of(editor)
     editor.close()
     assert until(lambda: not any(each.name == "isoviz-check" and each.is_alive() for each in threading.enumerate()))
+
+
+def test_an_entry_is_picked() -> None:
+    def check(entry: Entry) -> Said:
+        return Said("right" if (entry.index["x"], entry.field) == (3, "b") else "wrong", f"{entry.field} at {dict(entry.index)}")
+
+    with closing(LinearizationView("<x, F, y>", space=SPACE, fields=FIELDS, check=check, quiet=True)) as view:
+        press(view)
+        assert verdict_of(view)["kind"] == "unread" and "No entry is selected" in verdict_of(view)["text"]
+        picked = {"index": [["x", 3], ["y", 2]], "field": "b"}
+        press(view, entry=picked)  # the selection itself is sent a moment later
+        assert until(lambda: view.checked["kind"] == "right" and not view.checked["fresh"])
+        assert view.verdict is None
+        view.selection = {"x": 3, "y": 2}, "b"
+        assert until(lambda: view.verdict == "b at {'x': 3, 'y': 2}")
+        view.selection = {"x": 4, "y": 2}, "b"
+        assert until(lambda: view.verdict is None)
+        press(view, entry={"index": [["x", 8], ["y", 2]], "field": "b"})
+        assert until(lambda: view.checked["kind"] == "unread" and "is not in" in view.checked["text"])

@@ -1583,8 +1583,9 @@ export interface AskRuns {
 }
 
 /**
- * Judge what is on screen: the rows of the array, the layouts of both ends, and the plan by hand (null: a planner plans).
- * All of it goes with the command: what is judged is what the person saw, whatever else is on its way.
+ * Judge what is on screen: the rows of the array, the layouts of both ends, the plan by hand (null: a planner plans), and
+ * the entry that is selected (null: none). All of it goes with the command: what is judged is what the person saw,
+ * whatever else is on its way.
  */
 export interface AskVerdict {
   kind: "check";
@@ -1593,6 +1594,7 @@ export interface AskVerdict {
   source: string;
   destination: string;
   byHand: ShownByHand | null;
+  entry: ShownEntry | null;
 }
 
 /** What the browser may ask for. Each goes with the name of the view, `client`, and the number of the command, `number`. */

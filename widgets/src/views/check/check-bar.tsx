@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { Button } from "#lib/button.tsx";
 import { Icon, type IconName } from "#lib/icon.tsx";
+import { useSelection } from "#model/selection.ts";
 import type { ShownVerdict } from "#model/types.ts";
 import { useView } from "#model/view.ts";
 import { askVerdict, verdictName } from "./words.ts";
@@ -17,12 +18,13 @@ const ICONS: Readonly<Record<ShownVerdict["kind"], IconName>> = {
 
 export function CheckBar(): JSX.Element | null {
   const { connection } = useView();
+  const [selection] = useSelection();
   const asked = useSignal({ number: 0, text: "" });
   const { checked, gone } = connection;
   if (checked === null) return null;
   const checking = !gone && (checked.busy || asked.value.number > connection.acknowledged);
   const check = (): void => {
-    const command = askVerdict(connection.settings);
+    const command = askVerdict(connection.settings, selection.entry);
     const text = JSON.stringify(command);
     if (checking && text === asked.value.text) return; // it is being judged
     asked.value = { number: connection.send(command), text };

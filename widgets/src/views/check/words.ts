@@ -1,10 +1,10 @@
 // What has something judged, and what a verdict is called: pure functions.
-import type { AskVerdict, ShownSettings, ShownVerdict } from "#model/types.ts";
+import type { AskVerdict, ShownEntry, ShownSettings, ShownVerdict } from "#model/types.ts";
 
 /** The command that has what is on screen judged: it carries all of it. */
-export function askVerdict(settings: ShownSettings): AskVerdict {
+export function askVerdict(settings: ShownSettings, entry: ShownEntry | null): AskVerdict {
   const { dimensions, fields, source, destination, byHand } = settings;
-  return { kind: "check", dimensions, fields, source: source.layout, destination: destination.layout, byHand };
+  return { kind: "check", dimensions, fields, source: source.layout, destination: destination.layout, byHand, entry };
 }
 
 const NAMES: Readonly<Record<ShownVerdict["kind"], string>> = {
