@@ -56,16 +56,16 @@ def _pieces_svg(
         marks.append(TapeMark(begin, f"{shown:,} B", "path", shown))
         pieces = _pieces(here, there, begin, begin + shown)
         if is_block:
-            landed.append(TapeMark(begin, f"the same {shown:,} B here", "path", shown))
+            landed.append(TapeMark(begin, f"bytes {begin:,} to {begin + shown - 1:,}", "path", shown))
             outside = (piece for piece in pieces if not begin <= piece[0] < begin + nbytes)
-            landed += [TapeMark(at, "not in it", "bad", size) for at, size in list(outside)[:_MOST_MARKS]]
+            landed += [TapeMark(at, "also of your block", "bad", size) for at, size in list(outside)[:_MOST_MARKS]]
             continue
         colour = "good" if len(pieces) == 1 else "bad"
         words = ["in one piece"] if len(pieces) == 1 else list(map(str, range(1, len(pieces) + 1)))
         landed += [TapeMark(at, text, colour, size) for text, (at, size) in list(zip(words, pieces, strict=True))[:_MOST_MARKS]]
     last = max(mark.byte + mark.nbytes for mark in (*marks, *landed))
     end = (last // _ROW + 2) * _ROW  # and a little of what follows
-    return tapes_svg([Tape(here, "source", tuple(marks), end), Tape(there, "copy", tuple(landed), end)], title, row=_ROW)
+    return tapes_svg([Tape(here, "source", tuple(marks), end), Tape(there, "destination", tuple(landed), end)], title, row=_ROW)
 
 
 def _pieces(here: Linearization, there: Linearization, begin: int, end: int) -> list[Stretch]:

@@ -164,10 +164,10 @@ def _why(compared: Comparison, linear: Linearization) -> str:
     """The size of a run from its components."""
     count, sizes = compared.prefix_count, linear.fields.sizes
     if FIELDS in compared.prefix:
-        return f"{compared.prefix_text}: {count} × {linear.fields.nbytes} B"
+        return f"{compared.prefix_text} ({count} × {linear.fields.nbytes} B)"
     each = " and ".join(f"{count} × {size} B of {name}" for name, size in zip(linear.fields.names, sizes, strict=True))
     mean = plain_number(count * mean_size(linear))
-    return f"{compared.prefix_text if compared.prefix else 'none'}: {each}, in the mean {mean} B"
+    return f"{compared.prefix_text if compared.prefix else 'none'} ({each}, in the mean {mean} B)"
 
 
 PREDICTED_RUN = Exercise(
