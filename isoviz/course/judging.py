@@ -29,6 +29,8 @@ from isoviz.errors import in_words
 SECONDS = 20.0
 """The most that one answer may take, in seconds. A function takes a third of it at most."""
 PROCESSES = 2
+WORTH_A_PROCESS = 16
+"""So many exercises of learners take as long as a process takes to begin."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +74,9 @@ def judge_again(asked: Sequence[Asked], processes: int = PROCESSES) -> list[Answ
         finally:
             judge.end()
 
-    with ThreadPoolExecutor(processes) as pool:
-        list(pool.map(work, range(min(processes, len(asked)))))
+    processes = min(processes, -(-len(asked) // WORTH_A_PROCESS))
+    with ThreadPoolExecutor(max(processes, 1)) as pool:
+        list(pool.map(work, range(processes)))
     return [answered[number] for number in range(len(asked))]
 
 

@@ -134,7 +134,8 @@ def test_wheel_carries_what_it_needs(built: dict[str, Path]) -> None:
 def test_sdist_carries_the_sources_and_nothing_else(built: dict[str, Path]) -> None:
     with tarfile.open(built["sdist"]) as sdist:
         names = {name.split("/", 1)[1] for name in sdist.getnames()}
-    for name in ("Makefile", ".ci/dev.py", ".ci/constraints.txt", "tests/conftest.py", "widgets/package-lock.json", "README.md"):
+    solutions = [path.relative_to(ROOT).as_posix() for path in (ROOT / "notebooks" / "solutions").glob("*.py")]
+    for name in ("Makefile", ".ci/dev.py", ".ci/constraints.txt", "tests/conftest.py", "widgets/package-lock.json", *solutions):
         assert name in names
     left_behind = [name for name in names if re.search(r"node_modules|\.venv|artifacts/|isoviz-lab|__pycache__", name)]
     assert left_behind == []

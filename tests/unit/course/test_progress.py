@@ -12,6 +12,7 @@ import pytest
 from course_cases import FULL
 
 from isoviz.course import lessons
+from isoviz.course.classroom import new_folder
 from isoviz.course.progress import FILE, LONGEST, VERSION, Attempt, Progress
 from isoviz.errors import FileError
 
@@ -125,6 +126,18 @@ def test_the_same_answer_again_is_no_attempt(folder: Path) -> None:
     lessons.check("1.1", 1)
     lessons.check("1.1", 0)
     assert len(Progress(folder).attempts()) == 2
+
+
+def test_a_line_has_nothing_personal(tmp_path: Path) -> None:
+    new_folder(tmp_path, "Ada Lovelace", "a class")
+    try:
+        lessons.start(tmp_path)
+        lessons.check("1.1", 0)
+    finally:
+        lessons._opened = None
+    (line,) = (tmp_path / FILE).read_text().splitlines()
+    assert set(json.loads(line)) == {"v", "at", "exercise", "answer", "right", "model", "numbers"}
+    assert "Ada" not in line
 
 
 def test_what_cannot_be_read_is_no_attempt(folder: Path) -> None:

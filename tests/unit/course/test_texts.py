@@ -196,3 +196,17 @@ def test_nothing_is_said_twice() -> None:
                 places[said].add(f"{path.name}, cell {number}")
                 told.add(said)
     assert {said: sorted(where) for said, where in places.items() if len(where) > 1 and said in told} == {}
+
+
+def test_the_page_for_teachers_has_every_belief() -> None:
+    """Its table is made from the texts."""
+    page = (ROOT / "docs" / "guide" / "course.md").read_text("utf-8")
+    (cell,) = re.findall(r"```\{code-cell\}\n:tags: \[remove-input\]\n(.*?)```", page, re.DOTALL)
+    *lines, last = cell.strip().splitlines()
+    names: dict[str, Any] = {}
+    exec("\n".join(lines), names)
+    table = eval(last, names).data
+    assert len(table.splitlines()) == 2 + len(EXERCISES)
+    for name, each in EXERCISES.items():
+        assert f"| {name} " in table
+        assert all(Texts.of(each.notebook).find(name, "models", model.name, "belief") in table for model in each.models)
