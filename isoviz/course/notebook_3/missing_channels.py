@@ -196,6 +196,7 @@ def _words(given: Given) -> dict[str, object]:
         "source": ends[0],
         "destination": ends[-1],
         "path": " → ".join(ends),
+        "there": "; ".join(name.replace("->", " → ") for name in given["channels"]),
         "missing": "; ".join(f"{each.source} → {each.destination}" for each in _missing(given)),
         "own": ends[-1].replace(given["ends"][1], given["ends"][0]),
         "other_node": given["ends"][1],
@@ -223,12 +224,5 @@ MISSING_CHANNELS = Exercise(
     ),
     _missing,
     words=_words,
-    picture=lambda given: Drawn(lambda: _given_svg(given)),
     pane=_pane,
 )
-
-
-def _given_svg(given: Given) -> str:
-    from isoviz.figures import path_svg
-
-    return path_svg(machine_of(given))
