@@ -12,8 +12,7 @@ from isoviz.course.timelines import timeline_html
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind
 from isoviz.planner import Options, Plan, Transfer, cost
-from isoviz.runtime import simulate
-from isoviz.runtime.trace.trace import Trace
+from isoviz.runtime import Trace, simulate
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 SHARE = 0.95

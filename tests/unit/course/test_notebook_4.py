@@ -18,6 +18,9 @@ from isoviz.course.notebook_4.pipelines import Pipeline, at_work, pipeline_of
 from isoviz.course.notebook_4.stopping import stop_of
 from isoviz.course.timelines import answer_marks, timeline_html
 from isoviz.figures.charts.svg import text_width
+from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind
+from isoviz.runtime import Simulator
+from isoviz.scheduling.work import Ring, Work
 from isoviz.units import format_bytes, format_seconds
 
 EXERCISES = exercises_of(4)
@@ -191,6 +194,19 @@ def test_the_steps_that_are_told_lead_to_a_stop() -> None:
             assert orders[who][places[who]] == what and held[what] != who and held[what] in stop.waits
     assert stops > 10
     assert stop_of([sorted(each) for each in ("BA", "CAB", "CB")]) is None
+
+
+def test_the_scheduler_ends_what_stops_step_by_step() -> None:
+    """As the notebook says: in isoviz, transfers that need the same buffers the other way round both end."""
+    memories = tuple(Memory(name, MemoryKind.SYS, capacity=1) for name in "sABt")
+    ends = "sA", "AB", "Bt", "sB", "BA", "At"
+    channels = tuple(Channel(pair, ChannelKind.MEMCPY, *pair, Constant(1.0)) for pair in ends)
+    simulator = Simulator(Machine("crossing", memories, channels))
+    for path, buffers in ((ends[:3], "AB"), (ends[3:], "BA")):
+        work = Work.one_path(path, 3, tuple(Ring(name, 1, 1) for name in buffers))
+        simulator.submit_work(work, [(1.0, 1.0)] * 3, 3.0, 1.0)
+    assert [each.outcome for each in simulator.run().transfers] == ["done", "done"]
+    assert stop_of(["AB", "BA"]) is not None
 
 
 # ---- pictures
