@@ -14,7 +14,7 @@ import numpy as np
 
 from isoviz.course import path_rates
 from isoviz.course.exercise import Exercise, Given, NotAnAnswer, Verdict, WrongModel
-from isoviz.course.notebook_3.pictures import Axis, Drawn, Plane, framed, rate_text, rows_table, size_text
+from isoviz.course.notebook_3.pictures import Axis, Drawn, Plane, framed, rate_text, rows_table
 from isoviz.course.plans import ByHand, PlanAnswer
 from isoviz.errors import IsovizError
 from isoviz.figures.charts.html_parts import paragraph
@@ -22,7 +22,7 @@ from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import ChannelKind, LatencyBandwidth, Machine, preset
 from isoviz.machines.edits.channel_edits import with_channel
 from isoviz.planner import Options, Plan, Transfer, cost, explain
-from isoviz.units import format_rate, format_seconds, format_share
+from isoviz.units import format_bytes, format_rate, format_seconds, format_share
 
 MEMORIES = ("node0.fbm0", "node0.zcm", "node0.reg", "node1.reg", "node1.fbm0")
 SHARE = 0.97
@@ -145,7 +145,7 @@ def _judge(answer: ByHand, given: Given) -> Verdict:
         "rate": rate_text(plan.throughput),
         "hop": slow.index,
         "kind": slow.kind,
-        "run": size_text(slow.request_bytes),
+        "run": format_bytes(slow.request_bytes),
     }
 
     def verdict(says: str, model: str = "") -> Verdict:
@@ -153,14 +153,14 @@ def _judge(answer: ByHand, given: Given) -> Verdict:
         return Verdict(not model, text, words, lambda: _picture(plan, given), _cost(plan, given) if not model else "", model)
 
     for broken in plan.violations:
-        words |= {"needed": size_text(broken.needed), "allowed": size_text(broken.allowed)}
+        words |= {"needed": format_bytes(broken.needed), "allowed": format_bytes(broken.allowed)}
         is_chunk = broken.constraint == "shuffle"
         return verdict("chunk" if is_chunk else "slot", "chunk-below-block" if is_chunk else "slot-forgotten")
     if not short:
         return verdict("right")
     ends = plan.hops[0].request_bytes, plan.hops[-1].request_bytes
     block = _block_bytes(plan)
-    words["block"], words["part"] = size_text(block), format_share(block / given["slot"])
+    words["block"], words["part"] = format_bytes(block), format_share(block / given["slot"])
     if block < given["slot"] / 2:
         return verdict("slow", "both-runs-short")
     return verdict("slow", "square-block" if ends[0] == ends[1] else "one-run-only")
@@ -178,7 +178,7 @@ def _cost(plan: Plan, given: Given) -> str:
         given=given,
         share=f"{100 * plan.throughput / most:.1f} %",
         most=rate_text(most),
-        buffers=size_text(plan.buffer_bytes),
+        buffers=format_bytes(plan.buffer_bytes),
     )
 
 
@@ -201,7 +201,7 @@ def _hops(plan: Plan, given: Given) -> str:
     rows = [
         (
             f"{hop.index} {hop.kind}",
-            size_text(hop.request_bytes),
+            format_bytes(hop.request_bytes),
             rate_text(hop.throughput),
             "" if hop.throughput >= target else f"{100 * (1 - hop.throughput / target):.1f} %",
         )
@@ -272,7 +272,7 @@ def _words(given: Given) -> dict[str, object]:
     sizes = [part.split("=")[1] for part in blocks.layouts[0].split(", ") if "=" in part]
     return {
         "target_text": format_rate(given["target"]),
-        "slot_text": size_text(given["slot"]),
+        "slot_text": format_bytes(given["slot"]),
         "runs": f"{runs[0]:,.0f} B at {first['name']} and {runs[1]:,.0f} B at {last['name']}",
         "latencies": f"{first['latency'] / last['latency']:.1f}",
         "least_x": f"{runs[0] / given['entry']:,.0f}",

@@ -11,10 +11,10 @@ from isoviz.course import path_rates
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import Number, Several
 from isoviz.course.notebook_3.blocks_by_hand import ENTRIES, MEMORIES, MIB, buffer_layouts, hops_of, machine, transfer_of
-from isoviz.course.notebook_3.pictures import Drawn, framed, rows_table, size_text
+from isoviz.course.notebook_3.pictures import Drawn, framed, rows_table
 from isoviz.figures.charts.svg import Drawing
 from isoviz.planner import Options, Plan, cost, plan
-from isoviz.units import format_seconds
+from isoviz.units import format_bytes, format_seconds
 
 PLANS = ("hand", "planner")
 NAMES = {"hand": "by hand", "planner": "of the planner"}
@@ -114,8 +114,8 @@ def _beginning(of: Given, name: str, said: float) -> str:
 
 def _words(given: Given) -> dict[str, object]:
     words: dict[str, object] = {
-        "slot_text": size_text(given["slot"]),
-        "size_text": size_text(given["x"] * given["y"] * given["entry"]),
+        "slot_text": format_bytes(given["slot"]),
+        "size_text": format_bytes(given["x"] * given["y"] * given["entry"]),
     }
     for name in PLANS:
         of = given[name]
@@ -128,7 +128,7 @@ def _words(given: Given) -> dict[str, object]:
             f"{name}_chunks": of["chunks"],
             f"{name}_slowest": format_seconds(max(of["seconds"])),
             f"{name}_hops": len(of["hops"]),
-            f"{name}_buffers": size_text(of["buffers"]),
+            f"{name}_buffers": format_bytes(of["buffers"]),
             f"{name}_stored": format_seconds(of["setup"] + of["chunks"] * sum(of["seconds"])),
         }
     return words
@@ -140,7 +140,7 @@ def _table(given: Given) -> Any:
 
 def _times(of: Given, name: str) -> str:
     rows = [(hop, f"{1e3 * seconds:.4g} ms") for hop, seconds in zip(of["hops"], of["seconds"], strict=True)]
-    caption = f"The plan {name}: {of['chunks']:,} chunks, buffers of {size_text(of['buffers'])} in all"
+    caption = f"The plan {name}: {of['chunks']:,} chunks, buffers of {format_bytes(of['buffers'])} in all"
     return rows_table(caption, ("hop", "time for a chunk"), [("set-up, once", f"{1e3 * of['setup']:.4g} ms"), *rows])
 
 

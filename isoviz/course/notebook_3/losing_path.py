@@ -9,9 +9,9 @@ from isoviz.course import path_rates
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import Number, Several
 from isoviz.course.notebook_3.blocks_by_hand import MEMORIES, MIB, hops_of, machine
-from isoviz.course.notebook_3.pictures import Axis, Drawn, Plane, framed, rate_text, rows_table, size_text
+from isoviz.course.notebook_3.pictures import Axis, Drawn, Plane, framed, rate_text, rows_table
 from isoviz.figures.charts.html_parts import paragraph
-from isoviz.units import format_rate, format_seconds
+from isoviz.units import format_bytes, format_rate, format_seconds
 
 LOSER = ("node0.fbm0", "node0.reg", "node0.zcm", "node1.zcm", "node1.fbm0")
 """The path through registered memory first; that of 3.1 goes through pinned memory first."""
@@ -108,7 +108,7 @@ def _like_the_other(given: Given) -> dict[str, float]:
 
 def _judge(answer: dict[str, float], given: Given) -> Verdict:
     factor, slot, best = answer["factor"], answer["slot"], _best(given)
-    words: dict[str, object] = {"factor": f"{factor:.4g}", "slot_said": size_text(slot)}
+    words: dict[str, object] = {"factor": f"{factor:.4g}", "slot_said": format_bytes(slot)}
     if not SLOTS[0] <= slot <= MOST:
         return Verdict(False, LOSING_PATH.text("says", "slot", given=given, **words), words)
     winner, loser = (path_rates.sustained(_data(given, path, slot, factor)) for path in ("winner", "loser"))
@@ -133,7 +133,7 @@ def _picture(given: Given, answer: dict[str, float]) -> Any:
         shares = [share(size, by) for by in (1.0, factor) for size in sizes]
         low, high = min([96, *shares]) * 0.99, max([102, *shares]) * 1.01
         up = Axis("losing path, in % of the winning one", low, high, lambda value: f"{value:.0f} %", step=_step(low, high))
-        plane = Plane("How near the losing path comes", Axis("slot", SLOTS[0], MOST, size_text), up)
+        plane = Plane("How near the losing path comes", Axis("slot", SLOTS[0], MOST, format_bytes), up)
         plane.line([(SLOTS[0], 100), (MOST, 100)], "good", dashed=True)
         plane.line([(size, share(size, 1.0)) for size in sizes], "predicted")
         plane.line([(size, share(size, factor)) for size in sizes], "path")
@@ -169,11 +169,11 @@ def _words(given: Given) -> dict[str, object]:
     winner, loser = (path_rates.sustained(_data(given, path, given["slot"])) for path in ("winner", "loser"))
     factors = _factors(given)
     return {
-        "slot_text": size_text(given["slot"]),
+        "slot_text": format_bytes(given["slot"]),
         "winner_now": rate_text(winner),
         "loser_now": rate_text(loser),
         "best_factor": f"{best['factor']:.3f}",
-        "best_slot": size_text(best["slot"]),
+        "best_slot": format_bytes(best["slot"]),
         "kept_factor": f"{factors[given['slot']]:.3f}",
         "best_rate": rate_text(path_rates.sustained(_data(given, "winner", best["slot"]))),
     }

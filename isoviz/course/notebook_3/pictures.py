@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from isoviz.course import path_rates
 from isoviz.figures.charts.html_parts import representation, table
 from isoviz.figures.charts.svg import Drawing
-from isoviz.units import format_bytes, format_rate, format_seconds
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BELOW = 600.0, 320.0, 74.0, 34.0, 30.0, 44.0
 
@@ -131,14 +129,3 @@ def curve(hop: path_rates.Data, low: float, high: float, points: int = 60) -> li
     """A throughput function as points (run, rate)."""
     runs = [low * (high / low) ** (k / points) for k in range(points + 1)]
     return [(run, path_rates.rate(hop, run)) for run in runs]
-
-
-def hop_figures(hop: path_rates.Data) -> str:
-    """Latency and bandwidth of a hop in words."""
-    bandwidth = format_rate(hop["bandwidth"])
-    return f"{hop['name']} {format_seconds(hop['latency'])}, {bandwidth}" if hop["latency"] else f"{hop['name']} {bandwidth}"
-
-
-def size_text(value: Any) -> str:
-    """Bytes of a block or slot."""
-    return format_bytes(value)

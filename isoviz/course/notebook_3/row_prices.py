@@ -10,9 +10,9 @@ from isoviz.course import path_rates
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import Choice, Number, Several
 from isoviz.course.notebook_3.blocks_by_hand import MEMORIES, MIB, hops_of, hops_picture, machine
-from isoviz.course.notebook_3.pictures import Axis, Drawn, Plane, curve, framed, hop_figures, rate_text, rows_table, size_text
+from isoviz.course.notebook_3.pictures import Axis, Drawn, Plane, curve, framed, rate_text, rows_table
 from isoviz.figures.charts.html_parts import paragraph
-from isoviz.units import format_rate
+from isoviz.units import format_bytes, format_rate
 
 SLOT = "slot"
 
@@ -97,7 +97,7 @@ def _rows_picture(given: Given, answer: dict[str, Any]) -> Any:
         )
         for hop in given["hops"]
     ]
-    slot = size_text(given["slot"])
+    slot = format_bytes(given["slot"])
     rows.append(("slot", slot, slot, "0 %", f"{_percent(given, SLOT):.2f} %"))
     caption = f"The rows with the best blocks, at TP = {rate_text(most)}; marked: your row"
     header = ("row", "left side", "bound", "slack", "1 % more brings")
@@ -111,8 +111,7 @@ def _row_words(given: Given) -> dict[str, object]:
     x, y = path_rates.best_blocks(given)
     return {
         "most": rate_text(most),
-        "slot_text": size_text(given["slot"]),
-        "figures": "; ".join(hop_figures(hop) for hop in given["hops"]),
+        "slot_text": format_bytes(given["slot"]),
         "sizes": f"x_in = {x:,.0f} and y_in = {y:,.0f}",
         "best": best,
         "best_percent": f"{_percent(given, best):.2f}",
@@ -171,7 +170,7 @@ def _judge_run(answer: dict[str, float], given: Given) -> Verdict:
     parts = [name for name in ("run", "half") if not RUN.same(answer[name], right[name])]
     rates = {name: format_rate(path_rates.rate(hop, answer[name])) if answer[name] > 0 else "nothing" for name in answer}
     words: dict[str, object] = {
-        "run_text": size_text(answer["run"]), "half_text": size_text(answer["half"]),
+        "run_text": format_bytes(answer["run"]), "half_text": format_bytes(answer["half"]),
         "run_rate": rates["run"], "half_rate": rates["half"],
     }  # fmt: skip
     key = "both" if len(parts) == 2 else parts[0] if parts else "right"
@@ -185,7 +184,7 @@ def _curve_picture(answer: dict[str, float], given: Given) -> Any:
     def drawn() -> str:
         low, high = half / 64, half * 64
         floor = path_rates.rate(hop, low)
-        axes = Axis("run", low, high, size_text), Axis("rate", floor, 1.2 * hop["bandwidth"], format_rate, decimal=True)
+        axes = Axis("run", low, high, format_bytes), Axis("rate", floor, 1.2 * hop["bandwidth"], format_rate, decimal=True)
         plane = Plane("The throughput function of the hop, and your runs", *axes)
         plane.line([(low, wanted), (high, wanted)], "bad", dashed=True)
         plane.line([(low, hop["bandwidth"] / 2), (high, hop["bandwidth"] / 2)], "measured", dashed=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -336,6 +337,28 @@ def test_fills_are_those_of_plans() -> None:
         of = numbers["planner"]
         fill = TASKS["3.4"].right(numbers)["planner"]
         assert math.isclose(fill + of["chunks"] * max(of["seconds"]), planned.seconds, rel_tol=1e-2)
+
+
+@pytest.mark.parametrize("name", [name for name in TASKS if name != "3.2"])
+def test_every_answer_has_a_picture(name: str) -> None:
+    task, numbers = TASKS[name], given(name)
+    answers = [task.right(numbers), *(model.answer(numbers) for model in task.models)]
+    for answer in answers:
+        picture = judged_again(task, task.kind.keep(answer), numbers).verdict.picture
+        assert picture is not None
+        shown = picture()._repr_html_()
+        assert "<svg" in shown or "<table" in shown
+        assert "nan" not in re.findall(r"[a-z]+", shown)
+    assert len({judged_again(task, task.kind.keep(each), numbers).verdict.picture()._repr_html_() for each in answers}) > 1  # type: ignore[misc]
+
+
+def test_unusual_layouts_have_a_picture() -> None:
+    rows, columns = buffer_layouts(60, 70)[:2]
+    for layouts in ((rows, rows, columns), ("<F, x, y>",) * 3, ("<F, y, x>",) * 3, (rows, columns, "<F, y, x>")):
+        found = judged_again(TASKS["3.1"], KIND.keep(ByHand(MEMORIES, layouts)), given("3.1"))
+        assert not found.verdict.right
+        if found.verdict.picture is not None:
+            assert "<table" in found.verdict.picture()._repr_html_()
 
 
 def test_panes_are_made_and_read(folder: Path) -> None:
