@@ -10,7 +10,7 @@ from typing import Any
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.functions import Cases, Function, Source
 from isoviz.course.notebook_4.stopping import Orders, Stop, stop_of
-from isoviz.course.timelines import waiting_html
+from isoviz.course.notebook_4.timelines import waiting_html
 
 _CASES = 6
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import Number, Several
-from isoviz.course.timelines import Curve, curves_html, sampled_curve
+from isoviz.course.notebook_4.timelines import Curve, curves_html, sampled_curve
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, LatencyBandwidth, preset
 from isoviz.planner import Plan, Transfer, cost

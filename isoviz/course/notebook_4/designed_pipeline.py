@@ -8,7 +8,7 @@ from typing import Any
 
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import Number, Several
-from isoviz.course.timelines import timeline_html
+from isoviz.course.notebook_4.timelines import timeline_html
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind
 from isoviz.planner import Options, Plan, Transfer, cost
