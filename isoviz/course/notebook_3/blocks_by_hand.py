@@ -16,7 +16,7 @@ from isoviz.course import path_rates
 from isoviz.course.exercise import Exercise, Given, NotAnAnswer, Verdict, WrongModel
 from isoviz.course.notebook_3.pictures import Axis, Drawn, Plane, framed, rate_text, rows_table
 from isoviz.course.plans import ByHand, PlanAnswer
-from isoviz.errors import IsovizError
+from isoviz.errors import IsovizError, show
 from isoviz.figures.charts.html_parts import paragraph
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import ChannelKind, LatencyBandwidth, Machine, preset
@@ -98,7 +98,7 @@ def _draw(source: random.Random) -> dict[str, Any]:
             "hops": [ends[0], *flat, ends[1]],
         }
         allowed = path_rates.bounds(drawn)
-        target = int(SHARE * min(allowed.values()) / 1e7) * 10**7
+        target = math.ceil(SHARE * min(allowed.values()) / 1e7) * 10**7
         if not 8 * MIB <= slot <= 32 * MIB or allowed["slot"] > 0.98 * allowed["flat"]:
             continue
         square = (slot / ENTRIES[dtype]) ** 0.5
@@ -119,7 +119,7 @@ def _blocks(answer: object, given: Given) -> ByHand | None:
     sizes = []
     for name, value in zip("xy", answer, strict=True):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= given[name]:
-            raise NotAnAnswer(f"expected (x_in, y_in), two whole numbers: {name}_in from 1 to {given[name]}, got {value!r:.40}")
+            raise NotAnAnswer(f"expected (x_in, y_in), two whole numbers: {name}_in from 1 to {given[name]}, got {show(value)}")
         sizes.append(int(value))
     return ByHand(MEMORIES, buffer_layouts(*sizes))
 

@@ -115,7 +115,7 @@ def test_the_paper_by_hand_within_three_per_cent_of_the_most() -> None:
         "y": 8192,
         "slot": 32 << 20,
     }
-    numbers["target"] = int(SHARE * path_rates.sustained(numbers) / 1e7) * 10**7
+    numbers["target"] = math.ceil(SHARE * path_rates.sustained(numbers) / 1e7) * 10**7
     found = judged(TASKS["3.1"], (2048, 1024), numbers)
     assert found.verdict.right
     assert "3.000 GB/s" in found.verdict.says
@@ -123,7 +123,7 @@ def test_the_paper_by_hand_within_three_per_cent_of_the_most() -> None:
     for seed in SEEDS:
         numbers = given("3.1", seed)
         plan = KIND.computed(TASKS["3.1"].right(numbers), numbers, slot_limit=numbers["slot"])
-        assert plan.throughput >= 0.97 * path_rates.sustained(numbers) * 0.997, "a target is rounded down"
+        assert plan.throughput >= 0.97 * path_rates.sustained(numbers)
 
 
 # ---- 3.0
