@@ -10,7 +10,7 @@ from typing import Any
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.functions import Cases, Function, Source
 from isoviz.course.notebook_4.stopping import Orders, Stop, stop_of
-from isoviz.course.notebook_4.timelines import waiting_html
+from isoviz.course.notebook_4.timelines import ShownMarkup, waiting_html
 
 _CASES = 6
 
@@ -113,7 +113,7 @@ def _stop_words(stop: Stop) -> dict[str, object]:
     return {"steps": ", ".join(steps), "waits": " and ".join(waits)}
 
 
-def _picture(stop: Stop) -> str:
+def _picture(stop: Stop) -> ShownMarkup:
     holds = {f"transfer {who}": held for who, held in stop.holds.items()}
     waits = {f"transfer {who}": what for who, what in stop.waits.items()}
     return waiting_html(holds, waits, "Who holds what, and who waits for what")

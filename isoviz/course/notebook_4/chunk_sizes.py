@@ -9,7 +9,7 @@ from typing import Any
 
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import Number, Several
-from isoviz.course.notebook_4.timelines import Curve, curves_html, sampled_curve
+from isoviz.course.notebook_4.timelines import Curve, ShownMarkup, curves_html, sampled_curve
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, LatencyBandwidth, preset
 from isoviz.planner import Plan, Transfer, cost
@@ -91,7 +91,7 @@ def _facts(nbytes: int, chunk: int) -> dict[str, object]:
     }
 
 
-def _picture(chunks: dict[str, int], given: Given) -> str:
+def _picture(chunks: dict[str, int], given: Given) -> ShownMarkup:
     curves = []
     for part in _PARTS:
         nbytes, chunk = given[part], min(max(chunks[part], 1), given[part])

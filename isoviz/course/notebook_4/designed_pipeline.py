@@ -8,7 +8,7 @@ from typing import Any
 
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import Number, Several
-from isoviz.course.notebook_4.timelines import timeline_html
+from isoviz.course.notebook_4.timelines import ShownMarkup, timeline_html
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind
 from isoviz.planner import Options, Plan, Transfer, cost
@@ -117,7 +117,7 @@ def _first_chunks(given: Given, chunk: int, slots: int) -> Trace:
     return simulate(plan, _machine(ready), request_bytes=chunk)
 
 
-def _picture(given: Given, chunk: int, slots: int) -> str:
+def _picture(given: Given, chunk: int, slots: int) -> ShownMarkup:
     title = f"After the set-up, the first {_DRAWN} chunks of {format_bytes(chunk)} in {slots:,} slot{'s'[: slots > 1]}"
     return timeline_html((title, _first_chunks(given, chunk, slots), 0.0), buffers=True, title=title)
 

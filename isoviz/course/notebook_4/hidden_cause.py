@@ -8,7 +8,7 @@ from typing import Any
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import Choice
 from isoviz.course.notebook_4.pipelines import Pipeline
-from isoviz.course.notebook_4.timelines import timeline_html
+from isoviz.course.notebook_4.timelines import ShownMarkup, timeline_html
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 US = 1e-6
@@ -83,7 +83,7 @@ def _effect(now: Pipeline, then: Pipeline) -> str:
     return f"it gains {100 * gain:.0f} %" if gain > 0 else f"it takes {-100 * gain:.0f} % longer"
 
 
-def _picture(given: Given, change: str) -> str:
+def _picture(given: Given, change: str) -> ShownMarkup:
     now, then = changed(given), changed(given, change)
     panels = ("as it is", now.trace(), now.setup), (f"with {change}", then.trace(), then.setup)
     return timeline_html(*panels, buffers=True, title=f"The pipeline as it is, and with {change}")

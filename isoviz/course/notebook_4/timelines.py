@@ -21,6 +21,15 @@ _LATEST = 2.5
 """The axis ends at this multiple of the true time, at most. An answer behind it stands at the end of the axis."""
 
 
+class ShownMarkup(str):
+    """HTML that shows itself in a notebook."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return str(self)
+
+
 class Mark(NamedTuple):
     """A time to be marked on the axis: its seconds, what is written at it, and the token of its colour."""
 
@@ -41,7 +50,7 @@ def answer_marks(answer: float, right: float, is_right: bool) -> list[Mark]:
 
 def timeline_html(
     *panels: tuple[str, Trace, float], marks: Sequence[Mark] = (), buffers: bool = False, title: str = "Timeline"
-) -> str:
+) -> ShownMarkup:
     """Pipelines on one time axis, each with a name, its trace and the seconds of its set-up.
 
     A hop has a row with a bar for each chunk. With `buffers` each buffer has one, with a bar for as long as a slot holds a chunk.
@@ -72,7 +81,7 @@ def timeline_html(
         drawing.rect(axis.left + 90, y + 4, 22, _BUFFER / 2 - 1, fill="predicted")
         drawing.text(axis.left + 120, y + 11, "a slot of the buffer holds a chunk", size=11.5, fill="muted")
     y += 18
-    return representation("pipeline", drawing.render(_WIDTH, y + MARGIN - 8))
+    return ShownMarkup(representation("pipeline", drawing.render(_WIDTH, y + MARGIN - 8)))
 
 
 def _height(trace: Trace, name: str, buffers: bool) -> float:
@@ -143,11 +152,11 @@ class Curve(NamedTuple):
     mark: tuple[float, float, str, str]
 
 
-def curves_html(curves: Sequence[Curve], within: float) -> str:
+def curves_html(curves: Sequence[Curve], within: float) -> ShownMarkup:
     """A picture for each curve. The part of it that is within a share of the least lies on green."""
     from isoviz.figures.charts.html_parts import representation
 
-    return representation("chunk-curves", *[_curve_svg(each, within) for each in curves])
+    return ShownMarkup(representation("chunk-curves", *[_curve_svg(each, within) for each in curves]))
 
 
 def _curve_svg(curve: Curve, within: float) -> str:
@@ -194,7 +203,7 @@ def _round_sizes(low: float, high: float) -> list[float]:
     return [2.0**power for power in range(first, last + 1, step)]
 
 
-def waiting_html(holds: Mapping[str, Sequence[str]], waits: Mapping[str, str], title: str) -> str:
+def waiting_html(holds: Mapping[str, Sequence[str]], waits: Mapping[str, str], title: str) -> ShownMarkup:
     """Who holds what, and who waits for what: transfers on the left, buffers on the right.
 
     `holds` has the buffers of every transfer, `waits` the one that a transfer waits for. A thick arrow leads from a buffer to the
@@ -230,7 +239,7 @@ def waiting_html(holds: Mapping[str, Sequence[str]], waits: Mapping[str, str], t
     drawing.text(100, y + 4, "is held by", size=12, fill="muted")
     drawing.line(220, y, 252, y, stroke="bad", width=2.4, stroke_dasharray="6 4")
     drawing.text(260, y + 4, "waits for", size=12, fill="muted")
-    return representation("waiting", drawing.render(width, y + 24))
+    return ShownMarkup(representation("waiting", drawing.render(width, y + 24)))
 
 
 def _placed(names: Sequence[str], x: float, step: float, rows: int) -> dict[str, tuple[float, float]]:
