@@ -8,7 +8,7 @@ from typing import Any
 
 from isoviz.course.shown import Shown
 
-_NOTHING = {"text/plain": "", "text/html": "<div></div>"}
+_NOTHING = "<div></div>"
 
 
 class AnswerPane:
@@ -20,7 +20,7 @@ class AnswerPane:
     def __init__(self, make: Callable[[Callable[[Any], Shown]], Any], check: Callable[[Any], Shown]) -> None:
         self._check = check
         self._display = uuid.uuid4().hex
-        self._is_shown = False
+        self._shown: str | None = None
         self.pane: Any = make(self._judged)
 
     def __getattr__(self, name: str) -> Any:
@@ -33,22 +33,23 @@ class AnswerPane:
 
     def _ipython_display_(self) -> None:
         self.pane.show()
-        self._is_shown = True
         self._publish(_NOTHING, update=False)
 
     def _judged(self, answer: Any) -> Shown:
         """What is said of an answer; the picture is replaced. It runs in the thread of the check."""
         shown = self._check(answer)
         picture = shown.picture
-        if self._is_shown:
-            self._publish(_NOTHING if picture is None else {**_NOTHING, "text/html": picture._repr_html_()}, update=True)
+        drawn = _NOTHING if picture is None else picture._repr_html_()
+        if self._shown not in (None, drawn):  # a page moves when an output is replaced
+            self._publish(drawn, update=True)
         return shown
 
-    def _publish(self, data: dict[str, str], *, update: bool) -> None:
+    def _publish(self, drawn: str, *, update: bool) -> None:
         from IPython.display import publish_display_data
 
         from isoviz.widgets.notebook.static_picture import is_in_kernel
 
+        self._shown = drawn
         if is_in_kernel():
             publish: Any = publish_display_data
-            publish(data, transient={"display_id": self._display}, update=update)
+            publish({"text/plain": "", "text/html": drawn}, transient={"display_id": self._display}, update=update)

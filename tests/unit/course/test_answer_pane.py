@@ -54,6 +54,8 @@ def test_the_picture_of_the_last_answer_stands_below(published: list[tuple[str, 
     assert pane.check("drawn").kind == "wrong"
     assert published == []  # it is not shown yet
     pane._ipython_display_()
+    pane.check("without")
+    pane.check("drawn")
     pane.check("drawn")
     pane.check("without")
     assert published == [("<div></div>", False), ("<svg>drawn</svg>", True), ("<div></div>", True)]
