@@ -8,7 +8,7 @@ from typing import Any
 
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import LayoutAnswer, linear_of
-from isoviz.course.layout_models import (
+from isoviz.course.notebook_1.layout_models import (
     block_changed,
     block_dissolved,
     digits_swapped,
@@ -17,7 +17,7 @@ from isoviz.course.layout_models import (
     parts_of,
     swapped,
 )
-from isoviz.course.layout_pictures import difference, tape_picture, tapes_picture
+from isoviz.course.notebook_1.layout_pictures import difference, tape_picture, tapes_picture
 from isoviz.layouts import Linearization
 
 _DTYPES = ("uint8", "uint16", "int32", "float32", "float64")

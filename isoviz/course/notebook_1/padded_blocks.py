@@ -8,7 +8,7 @@ from typing import Any
 
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import Number, Several
-from isoviz.course.layout_pictures import Marked, tape_picture
+from isoviz.course.notebook_1.layout_pictures import Marked, tape_picture
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 
 _DTYPES = ("uint8", "uint16", "float32", "float64")

@@ -8,8 +8,8 @@ from typing import Any
 
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import Number, linear_of
-from isoviz.course.layout_models import fields_moved, order_reversed
-from isoviz.course.layout_pictures import Marked, lying_at, tape_picture
+from isoviz.course.notebook_1.layout_models import fields_moved, order_reversed
+from isoviz.course.notebook_1.layout_pictures import Marked, lying_at, tape_picture
 
 _DTYPES = ("uint8", "uint16", "float32", "float64")
 _LAYOUTS = ("<x, F, y>", "<y, F, x>")  # with F at an end, fewer of the wrong models go wrong; blocks come later

@@ -7,8 +7,8 @@ from typing import Any
 
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import LayoutAnswer, Several, linear_of
-from isoviz.course.layout_models import block_changed, digits_swapped, written
-from isoviz.course.layout_pictures import difference, tapes_picture
+from isoviz.course.notebook_1.layout_models import block_changed, digits_swapped, written
+from isoviz.course.notebook_1.layout_pictures import difference, tapes_picture
 from isoviz.units import format_bytes
 
 _SIZES = ((4, 2), (6, 2), (6, 3), (8, 2), (8, 4))

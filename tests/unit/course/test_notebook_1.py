@@ -15,9 +15,16 @@ from isoviz.course.checking import Judged, judged
 from isoviz.course.classroom import drawn, learner_seed
 from isoviz.course.exercise import NotAnAnswer
 from isoviz.course.kinds import linear_of
-from isoviz.course.layout_models import block_changed, block_dissolved, digits_swapped, fields_moved, order_reversed, swapped
-from isoviz.course.layout_pictures import difference, lying_at, padding_begin
 from isoviz.course.lessons import exercises_of
+from isoviz.course.notebook_1.layout_models import (
+    block_changed,
+    block_dissolved,
+    digits_swapped,
+    fields_moved,
+    order_reversed,
+    swapped,
+)
+from isoviz.course.notebook_1.layout_pictures import difference, lying_at, padding_begin
 from isoviz.course.notebook_1.located_byte import PADDING
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 
