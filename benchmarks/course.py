@@ -17,8 +17,8 @@ from isoviz.course.exercise import Exercise
 from isoviz.course.functions import Function
 from isoviz.course.lessons import every_exercise
 from isoviz.course.progress import Attempt, digest
-from isoviz.course.report import ClassReport
 from isoviz.course.shown import Shown
+from isoviz.course.teaching.report import ClassReport
 from isoviz.units import format_seconds
 
 LEARNERS = 20

@@ -9,9 +9,9 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from isoviz.course.drawn_machines import Added, MachineAnswer
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.notebook_3.blocks_by_hand import machine
+from isoviz.course.notebook_3.drawn_machines import Added, MachineAnswer
 from isoviz.course.notebook_3.pictures import Drawn
 from isoviz.errors import NoPathError
 from isoviz.layouts import FieldSpace, IndexSpace

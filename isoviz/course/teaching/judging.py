@@ -1,5 +1,6 @@
-"""Kept answers judged once more, in processes of their own: `python -P -m isoviz.course.judging`. Kept verdicts play no part.
+"""Kept answers judged once more, in processes of their own: `python -P -m isoviz.course.teaching.judging`.
 
+What verdicts are kept plays no part.
 Such a process reads one JSON object from each line of its input: an exercise, the seed of a learner, and kept answers. It answers
 with one line: the digest of the numbers, and what is found of each answer.
 """
@@ -89,7 +90,7 @@ class _Judge:
     def ask(self, asked: Asked) -> Answered:
         if self._process is None:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "isoviz.course.judging"],
+                [sys.executable, "-P", "-m", "isoviz.course.teaching.judging"],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             )  # fmt: skip
         process = self._process

@@ -18,10 +18,10 @@ from typing import Any
 
 from isoviz.course.classroom import LearnersFolder, learner_seed, opened_folder
 from isoviz.course.exercise import Exercise
-from isoviz.course.judging import Answered, Asked, Found, judge_again
 from isoviz.course.lessons import every_exercise
 from isoviz.course.outcome import Outcome
 from isoviz.course.progress import Attempt
+from isoviz.course.teaching.judging import Answered, Asked, Found, judge_again
 from isoviz.course.texts import Texts
 from isoviz.document import Cell, Document, Facts, Mark, Part, Prose, Section, Table
 from isoviz.errors import FileError, line
