@@ -10,7 +10,8 @@ from isoviz.figures.charts.theme import MARGIN, RAMP_INK, ThemeName, ramp
 
 _WIDTH = 760.0
 _HIGH = 28.0
-_MOST_NUMBERS = 48
+_MOST_NUMBERS, _NUMBER = 48, 19.0
+"""Numbers along a dimension at most, and the room for each in pixels."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ def rulers_svg(
     unit = (_WIDTH - MARGIN - left) / size
     drawing.text(MARGIN, MARGIN + 12, title, size=12.5, bold=True)
     top = y = MARGIN + 40
-    every = next(step for step in (1, 2, 3, 5, 6, 10, 12, 20, 30, 60) if size / step <= _MOST_NUMBERS and unit * step >= 19)
+    steps = (step for step in (1, 2, 3, 5, 6, 10, 12, 20, 30, 60) if size / step <= _MOST_NUMBERS and unit * step >= _NUMBER)
+    every = next(steps, -(-size // 30))
     drawing.text(left - 12, y - 8, dim, size=11.5, fill="muted", anchor="end")
     for at in range(0, size, every):
         drawing.text(left + (at + 0.5) * unit, y - 8, str(at), size=10, fill="muted", anchor="middle")
