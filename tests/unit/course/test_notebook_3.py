@@ -12,11 +12,11 @@ import pytest
 from course_cases import FULL, judges, solutions
 
 import isoviz
-from isoviz.course import lessons, path_rates
+from isoviz.course import lessons
 from isoviz.course.checking import judged, judged_again
 from isoviz.course.classroom import drawn
 from isoviz.course.exercise import NotAnAnswer
-from isoviz.course.notebook_3 import EXERCISES
+from isoviz.course.notebook_3 import EXERCISES, path_rates
 from isoviz.course.notebook_3.blocks_by_hand import (
     KIND,
     MEMORIES,
