@@ -4,7 +4,7 @@ import itertools
 import math
 
 import isoviz
-from isoviz.course.notebook_3 import path_rates
+from isoviz.course import path_rates
 from isoviz.course.notebook_3.blocks_by_hand import MEMORIES, buffer_layouts, machine_of, transfer_of
 from isoviz.course.notebook_3.missing_channels import chain_of
 from isoviz.course.notebook_3.missing_channels import machine_of as unfinished

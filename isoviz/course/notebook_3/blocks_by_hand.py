@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from isoviz.course import path_rates
 from isoviz.course.exercise import Exercise, Given, NotAnAnswer, Verdict, WrongModel
-from isoviz.course.notebook_3 import path_rates
 from isoviz.course.notebook_3.pictures import Axis, Drawn, Plane, framed, rate_text, rows_table
 from isoviz.course.plans import ByHand, PlanAnswer
 from isoviz.errors import IsovizError, show

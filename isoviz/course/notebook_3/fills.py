@@ -7,9 +7,9 @@ from collections.abc import Callable
 from itertools import accumulate
 from typing import Any
 
+from isoviz.course import path_rates
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import Number, Several
-from isoviz.course.notebook_3 import path_rates
 from isoviz.course.notebook_3.blocks_by_hand import ENTRIES, MEMORIES, MIB, buffer_layouts, hops_of, machine, transfer_of
 from isoviz.course.notebook_3.pictures import Drawn, framed, rows_table
 from isoviz.figures.charts.svg import Drawing

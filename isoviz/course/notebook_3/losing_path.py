@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from isoviz.course import path_rates
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import Number, Several
-from isoviz.course.notebook_3 import path_rates
 from isoviz.course.notebook_3.blocks_by_hand import MEMORIES, MIB, hops_of, machine
 from isoviz.course.notebook_3.pictures import Axis, Drawn, Plane, framed, rate_text, rows_table
 from isoviz.figures.charts.html_parts import paragraph

@@ -7,9 +7,9 @@ import random
 from functools import lru_cache
 from typing import Any
 
+from isoviz.course import path_rates
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.functions import Cases, Function, Source, calling
-from isoviz.course.notebook_3 import path_rates
 from isoviz.course.notebook_3.blocks_by_hand import MEMORIES, MIB, hops_of, machine
 from isoviz.units import format_bytes, format_rate
 

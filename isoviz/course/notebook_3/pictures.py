@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from isoviz.course.notebook_3 import path_rates
+from isoviz.course import path_rates
 from isoviz.figures.charts.html_parts import representation, table
 from isoviz.figures.charts.svg import Drawing
 

@@ -6,9 +6,9 @@ import math
 import random
 from typing import Any
 
+from isoviz.course import path_rates
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import Choice, Number, Several
-from isoviz.course.notebook_3 import path_rates
 from isoviz.course.notebook_3.blocks_by_hand import MEMORIES, MIB, hops_of, hops_picture, machine
 from isoviz.course.notebook_3.pictures import Axis, Drawn, Plane, curve, framed, rate_text, rows_table
 from isoviz.figures.charts.html_parts import paragraph
