@@ -1,8 +1,7 @@
 """Kept answers judged once more, in processes of their own: `python -P -m isoviz.course.teaching.judging`.
 
-What verdicts are kept plays no part.
 Such a process reads one JSON object from each line of its input: an exercise, the seed of a learner, and kept answers. It answers
-with one line: the digest of the numbers, and what is found of each answer.
+with one line: the digest of the numbers, and what is found of each answer. Kept verdicts play no part.
 """
 
 from __future__ import annotations
