@@ -72,6 +72,9 @@ def copy_pages() -> None:
     shutil.rmtree(copied, ignore_errors=True)
     left_out = shutil.ignore_patterns(".ipynb_checkpoints", "explorer.ipynb", "solutions")  # no answer is on the site
     shutil.copytree(ROOT / "notebooks", copied, ignore=left_out)
+    for notebook in copied.glob("*.ipynb"):  # the explorer needs a kernel: the site has its guide instead
+        text = notebook.read_text(encoding="utf-8")
+        notebook.write_text(text.replace("](explorer.ipynb)", "](../guide/explorer.md)"), encoding="utf-8")
     for name in ("CHANGELOG.md", "CONTRIBUTING.md"):
         text = (ROOT / name).read_text(encoding="utf-8")
         text = re.sub(r"\]\(docs/([^)]+)\)", r"](\1)", text)
