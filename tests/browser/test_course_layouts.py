@@ -72,6 +72,7 @@ def answer(notebook: harness.Notebook, text: str) -> Locator:
 # ---- 1.1: a number in a cell
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("given", "kind", "words"),
     [
@@ -94,6 +95,7 @@ def test_a_prediction_is_told_with_both_bytes(desk: harness.Notebook, given: str
     assert attempts(desk, "1.1") == ([] if kind in ("open", "unread") else [right + (kind == "wrong")])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("theme", ["Light", "Dark"])
 def test_axe_finds_nothing_in_a_verdict_and_its_picture(desk: harness.Notebook, theme: str) -> None:
     desk.choose_theme(theme)
@@ -157,6 +159,7 @@ def test_a_click_right_after_a_drag_judges_what_is_on_screen(pane: harness.Noteb
     check(pane, "wrong")
     seen = []
     for key, to in (("F", "x:0"), ("F", "y:0"), ("x:0", "y:0")):
+        pane.at_rest()  # JupyterLab scrolls for a verdict
         pane.drag_chip("source", key, to)
         pane.part("check").click(force=True)  # it waits for nothing; where the button is follows JupyterLab's scrolling
         seen.append(in_text(pane))
@@ -203,6 +206,7 @@ def go(notebook: harness.Notebook, key: str) -> None:
     expect(chip).to_be_focused()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("theme", ["Light", "Dark"])
 def test_axe_finds_nothing_in_the_pane(pane: harness.Notebook, theme: str) -> None:
     pane.choose_theme(theme)
@@ -219,6 +223,7 @@ def test_axe_finds_nothing_in_the_pane(pane: harness.Notebook, theme: str) -> No
         pane.choose_theme("Light")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("width", [420, 640])
 def test_nothing_is_cut_off_where_there_is_little_room(pane: harness.Notebook, width: int) -> None:
     """640 pixels are a window of 1280 at 200 %."""
