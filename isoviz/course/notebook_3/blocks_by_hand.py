@@ -37,6 +37,10 @@ def machine() -> Machine:
     return preset("two-node")
 
 
+ROUNDING = 1e-9
+"""The relative error of a rate as it is computed, at most."""
+
+
 def hops_of(on: Machine, memories: tuple[str, ...]) -> list[dict[str, Any]]:
     """The hops of a path that converts between its second and third memory, as plain data."""
     runs = ("|F| × x_in", "|F|", "chunk", "|F| × y_in")
@@ -106,6 +110,11 @@ def _draw(source: random.Random) -> dict[str, Any]:
             return {**drawn, "target": target}
 
 
+def enough(given: Given) -> float:
+    """The rate from which a hop is fast enough: the target, but for what rounding takes from it."""
+    return float(given["target"]) * (1 - ROUNDING)
+
+
 def _rate(given: Given, x_in: float, y_in: float) -> float:
     """What both ends sustain with these blocks."""
     first, *_, last = given["hops"]
@@ -139,7 +148,7 @@ def _judge(answer: ByHand, given: Given) -> Verdict:
         plan = KIND.computed(answer, given, slot_limit=given["slot"])
     except IsovizError as error:
         return Verdict(False, str(error))
-    short = [hop for hop in plan.hops if hop.throughput < given["target"]]
+    short = [hop for hop in plan.hops if hop.throughput < enough(given)]
     slow = min(plan.hops, key=lambda hop: hop.throughput)
     words: dict[str, object] = {
         "rate": rate_text(plan.throughput),
@@ -203,11 +212,11 @@ def _hops(plan: Plan, given: Given) -> str:
             f"{hop.index} {hop.kind}",
             format_bytes(hop.request_bytes),
             rate_text(hop.throughput),
-            "" if hop.throughput >= target else f"{100 * (1 - hop.throughput / target):.1f} %",
+            "" if hop.throughput >= enough(given) else f"{100 * (1 - hop.throughput / target):.1f} %",
         )
         for hop in plan.hops
     ]
-    slow = [hop.index for hop in plan.hops if hop.throughput < target]
+    slow = [hop.index for hop in plan.hops if hop.throughput < enough(given)]
     return rows_table(
         f"Your plan: what each hop sustains, of {rate_text(target)} asked", ("hop", "run", "rate", "missing"), rows, slow
     )

@@ -39,7 +39,7 @@ def _blocks_are_right(given: Any, answer: Any) -> bool:
     fits = given["entry"] * x * y <= given["slot"]
     flat = min(hop["bandwidth"] for hop in given["hops"][1:-1])
     sustained = min(rate(first, given["entry"] * x), rate(last, given["entry"] * y), flat)
-    return bool(fits and sustained >= given["target"])
+    return bool(fits and sustained >= given["target"] * (1 - 1e-9))
 
 
 def _some_blocks(given: Any, source: Any) -> tuple[int, int]:
