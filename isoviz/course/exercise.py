@@ -96,6 +96,7 @@ class Exercise:
     - `picture`: what the statement shows, or None.
     - `pane`: the pane in which it is answered, made with the function that checks what it shows.
     - `is_prediction`: the first answer counts; what is true is shown after it, right or not.
+    - `hidden`: the names of numbers that a learner is not told: they have the answer, or what it follows from at once.
     - `apart`: whether numbers tell right answer and wrong models apart, where comparing their answers does not say it.
     """
 
@@ -109,12 +110,17 @@ class Exercise:
     picture: Callable[[Given], Any] | None = None
     pane: Callable[[Given, Callable[[Any], Any]], Any] | None = None
     is_prediction: bool = False
+    hidden: tuple[str, ...] = ()
     apart: Callable[[Given], bool] | None = None
 
     @property
     def notebook(self) -> int:
         """The number of its notebook."""
         return int(self.name.partition(".")[0])
+
+    def told(self, given: Given) -> dict[str, Any]:
+        """The numbers without those that are hidden from a learner."""
+        return {name: value for name, value in given.items() if name not in self.hidden}
 
     def text(self, *key: str, given: Given, **words: object) -> str:
         """A text of this exercise with its places filled."""

@@ -17,6 +17,7 @@ from isoviz.units import parse_bytes, parse_rate, parse_seconds
 
 LARGEST = 1e30
 LONGEST_TEXT = 400
+_SPELT_OUT = re.compile(r"\s*\bbytes?$", re.IGNORECASE)
 _FRACTION = re.compile(r"(?P<number>[0-9]+\.[0-9]+)\s*(?P<unit>[A-Za-z]*)")
 _UNITS: dict[str, tuple[Callable[[str], float], str]] = {
     "B": (parse_bytes, "24 or '24 B'"),
@@ -74,6 +75,8 @@ class Number(Kind):
             raise NotAnAnswer(f"expected {self._expected()}, got a longer text")
         parse = _UNITS.get(self.unit, (None, ""))[0]
         if parse is not None:
+            if self.unit == "B":  # statements say "bytes"
+                text = _SPELT_OUT.sub(" B", text)
             fraction = None if self.whole or self.unit != "B" else _FRACTION.fullmatch(text)
             if fraction is not None:  # a mean of runs, or a run for a rate: '426.1 KiB'
                 return float(fraction["number"]) * parse_bytes(f"1{fraction['unit']}")
@@ -100,7 +103,9 @@ class Several(Kind):
         names = list(self.kinds)
         if isinstance(answer, Mapping):
             parts: Mapping[Any, Any] = dict(answer)
-        elif isinstance(answer, list | tuple | np.ndarray) and len(answer) == len(names):
+        elif isinstance(answer, list | tuple) or (isinstance(answer, np.ndarray) and answer.ndim):
+            if len(answer) != len(names):
+                raise NotAnAnswer(f"expected {len(names)} parts ({', '.join(names)}), got {len(answer)}")
             parts = dict(zip(names, answer, strict=True))
         else:
             raise NotAnAnswer(f"expected ({', '.join(names)}), got {show(answer)}")
@@ -130,6 +135,7 @@ class Choice(Kind):
     """One of several options, by its text or by how many stand before it, counted from 1 as in the statement."""
 
     options: Callable[[Given], Sequence[str]]
+    what: str = ""  # what the options are, where their texts stand without numbers in the statement
 
     def read(self, answer: object, given: Given) -> str:
         """The text of the option."""
@@ -143,6 +149,8 @@ class Choice(Kind):
                 return found[0]
             if text.isdigit() and 1 <= int(text[:9]) <= len(options):
                 return options[int(text) - 1]
+        if self.what and isinstance(answer, str):
+            raise NotAnAnswer(f"there is no {self.what} {show(answer)}; expected {' or '.join(options)}")
         listed = "; ".join(f"{number} {option}" for number, option in enumerate(options, 1))
         raise NotAnAnswer(f"expected one of: {listed}; got {show(answer)}")
 

@@ -85,12 +85,13 @@ def learners_folder() -> LearnersFolder:
 
 
 def given(name: str) -> dict[str, Any]:
-    """The numbers of an exercise, as drawn for this learner.
+    """The numbers of an exercise, as drawn for this learner, without those that would give its answer away.
 
     Raises:
         InputError: there is no such exercise. FileError: see `start`.
     """
-    return learners_folder().given(exercise(name))
+    task = exercise(name)
+    return task.told(learners_folder().given(task))
 
 
 def statement(name: str) -> Shown:
@@ -99,7 +100,8 @@ def statement(name: str) -> Shown:
     Raises:
         InputError: there is no such exercise. FileError: see `start`.
     """
-    task, numbers = exercise(name), given(name)
+    task = exercise(name)
+    numbers = learners_folder().given(task)
     lines = [shared(part, text=task.text(part, given=numbers)) for part in ("given", "asked", "unit")]
     draw = task.picture
     return Shown(
@@ -135,13 +137,17 @@ def pane(name: str) -> AnswerPane:
 
 
 def answered(name: str) -> bool:
-    """Whether there is an attempt at an exercise. What would give an answer away waits for it.
+    """Whether there is an attempt at an exercise. What would give an answer away waits for it: without one, that is printed.
 
     Raises:
         InputError: there is no such exercise. FileError: see `start`.
     """
-    numbers = digest(given(name))
-    return any(each.numbers == numbers for each in learners_folder().progress.attempts(name))
+    folder = learners_folder()
+    numbers = digest(folder.given(exercise(name)))
+    if any(each.numbers == numbers for each in folder.progress.attempts(name)):
+        return True
+    print(shared("answer first", exercise=name))  # noqa: T201  the cell would be silent otherwise
+    return False
 
 
 def points(name: str) -> int:

@@ -29,13 +29,16 @@ _solutions = {{}}
 for _number in {sorted(FILES)}:
     _solutions |= _runpy.run_path(f"{ROOT / "notebooks" / "solutions"}/notebook_{{_number}}.py")["ANSWERS"]
 
+def _numbers(name):
+    return course.lessons.learners_folder().given(_exercise(name))
+
 def _says(name, answer):
     shown = course.check(name, answer)
     _display(shown)  # with its picture
     print("SAID " + _json.dumps([name, shown.kind, str(shown)]))
 
 def _wrong(name):
-    task, given = _exercise(name), course.given(name)
+    task, given = _exercise(name), _numbers(name)
     models = [each for each in task.models if each.answer(given) is not None]
     def constant(*given):
         return 0
@@ -130,7 +133,7 @@ def answered(notebook: Any) -> Any:
                 continue
             seen.add(name)
             lines = [f"_says({name!r}, {answer})" for answer in (ABSURD[len(seen) % len(ABSURD)], ABSURD[number])]
-            lines += [f"_says({name!r}, _wrong({name!r}))", f"_says({name!r}, _solutions[{name!r}](course.given({name!r}))[0])"]
+            lines += [f"_says({name!r}, _wrong({name!r}))", f"_says({name!r}, _solutions[{name!r}](_numbers({name!r}))[0])"]
             cells.append(nbformat.v4.new_code_cell("\n".join(lines)))
     notebook.cells = cells
     return notebook

@@ -110,4 +110,5 @@ DRAGGED_LAYOUT = Exercise(
     words=_words,
     picture=_asked_tape,
     pane=_pane,
+    hidden=("layout", "split", "block", "blocks"),
 )

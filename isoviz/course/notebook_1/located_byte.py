@@ -22,7 +22,7 @@ _PARTS = Several(
     {
         "x": Number("x of the entry", whole=True, least=0),
         "y": Number("y of the entry", whole=True, least=0),
-        "field": Choice(lambda given: list(given["fields"])),
+        "field": Choice(lambda given: list(given["fields"]), "field"),
         "byte": Number("the byte within the element, counted from 0", "B", whole=True, least=0),
     }
 )

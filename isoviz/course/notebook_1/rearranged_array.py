@@ -105,4 +105,5 @@ REARRANGED_ARRAY = Exercise(
     ),
     lambda given: _ends(given, _before(given), _after(given)),
     words=_words,
+    hidden=("blocks", "reshaped", "moved"),
 )

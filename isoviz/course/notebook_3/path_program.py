@@ -124,4 +124,5 @@ PATH_PROGRAM = Exercise(
     tuple(WrongModel(name, lambda _given, model=model: calling(model, "program")) for name, model in WRONG.items()),  # type: ignore[misc]
     lambda _given: calling(path_rates.right_program, "program"),
     apart=CASES.tells_apart,
+    hidden=("seed",),
 )

@@ -148,6 +148,7 @@ BUFFER_ORDERS = Exercise(
     words=_words,
     picture=lambda given: _picture(_stop_of_statement(given)),
     apart=lambda given: _CHECKED.tells_apart(given) and all(_some_stop(model, given) for model in _MODELS.values()),
+    hidden=("systems",),
 )
 
 

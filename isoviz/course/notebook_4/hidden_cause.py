@@ -121,4 +121,5 @@ HIDDEN_CAUSE = Exercise(
     picture=lambda given: timeline_html(("", changed(given).trace(), changed(given).setup), buffers=True),
     is_prediction=True,
     apart=_is_clear,
+    hidden=("latencies", "setup"),
 )

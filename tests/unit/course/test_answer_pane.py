@@ -65,7 +65,7 @@ def test_the_picture_of_the_last_answer_stands_below(published: list[tuple[str, 
 def test_the_pane_itself_is_an_answer(folder: Path) -> None:
     editor = course.pane("1.2")
     assert course.check("1.2", editor).kind == "wrong"
-    given = course.given("1.2")
+    given = course.lessons.learners_folder().given(course.lessons.exercise("1.2"))
     editor.pane.value = given["layout"]
     assert str(editor.value) == given["layout"]
     assert course.check("1.2", editor).right

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import math
 import random
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -103,6 +106,41 @@ def test_each_wrong_model_is_refused_and_named(exercise: Any) -> None:
 def test_learners_have_different_numbers(exercise: Any) -> None:
     numbers = {digest(drawn(exercise, seed)) for seed in seeds(exercise.name)}
     assert len(numbers) >= 0.9 * SEEDS
+
+
+ELSEWHERE = {
+    "1.4": {"arrays"},  # the code in the statement makes them
+    "3.0": {"channels"},  # listed in the statement, with an arrow of their own
+    "3.2": {"example"},  # data to try a function with; the statement names it
+    "3.4": {"dtype"},  # its bytes are |F|
+}
+"""Numbers whose texts stand in the statement in another form."""
+
+
+def parts(value: Any) -> Iterator[Any]:
+    """A value and all that stands in it."""
+    yield value
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from parts(each)
+
+
+def test_the_numbers_of_an_exercise_do_not_give_its_answer_away(exercise: Any) -> None:
+    """What a learner is told has no part of the right answer, and no text, that the statement has not as well."""
+    for seed in seeds(exercise.name):
+        given = drawn(exercise, seed)
+        text = " ".join(exercise.text(part, given=given) for part in ("given", "asked", "unit"))
+        picture = exercise.picture(given) if exercise.picture else None
+        seen = text + html.unescape(picture._repr_html_() if picture else "")
+        said = set(re.findall(r"[\d.]+", text.replace(",", "")))
+        right = [part for part in parts(exercise.kind.keep(exercise.right(given))) if not isinstance(part, bool | None)]
+        told = exercise.told(given)
+        assert set(exercise.hidden) == set(given) - set(told), "what is hidden is a number of the exercise"
+        for name, value in told.items():
+            for part in parts(value):
+                if isinstance(part, str):
+                    assert part in seen or name in ELSEWHERE.get(exercise.name, ()), (name, part)
+                elif part in right and not isinstance(part, bool):
+                    assert f"{part:g}" in said if isinstance(part, float) else str(part) in said, (name, part)
 
 
 def test_absurd_answers_are_not_counted(exercise: Any) -> None:

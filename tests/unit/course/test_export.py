@@ -142,11 +142,12 @@ def answered(path: Path, names: tuple[str, ...]) -> None:
     """Write right answers into the cells of some exercises of notebook 1."""
     notebook, name = json.loads(path.read_text("utf-8")), ""
     solutions = ROOT / "notebooks" / "solutions" / "notebook_1.py"
+    numbers = 'course.lessons.learners_folder().given(course.lessons.exercise("{name}"))'
     for cell in notebook["cells"]:
         source = "".join(cell["source"])
         stated = re.search(r'course\.statement\("([\w.]+)"\)', source)
         name = stated[1] if stated else name
-        right = f'__import__("runpy").run_path({str(solutions)!r})["ANSWERS"]["{name}"](course.given("{name}"))[0]'
+        right = f'__import__("runpy").run_path({str(solutions)!r})["ANSWERS"]["{name}"]({numbers.format(name=name)})[0]'
         if name in names and source.strip() == "answer = ...":
             cell["source"] = f"answer = {right}"
         elif name in names and source.startswith(f'course.pane("{name}")'):
