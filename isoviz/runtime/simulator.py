@@ -1,18 +1,16 @@
-"""The simulator: the scheduler in virtual time, on any machine (DESIGN, section 3: one scheduler, three drivers).
+"""The simulator: the scheduler in virtual time, with a trace, on any machine (DESIGN, section 3: one scheduler, three drivers).
 
 A channel carries out its requests one after the other. The speed of a request follows from the channel's throughput function for
 the run length of the plan's hop. Requests of channels that use a shared resource get fair shares of it
-(`isoviz.scheduling.fair_sharing`). A transfer pays the set-up of its channels before it begins. With one transfer on an idle
+(`isoviz.scheduling.virtual_time`). A transfer pays the set-up of its channels before it begins. With one transfer on an idle
 machine, the end of the trace equals the plan's `seconds`.
 """
 
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz import checks
@@ -23,10 +21,11 @@ from isoviz.machines.cards import REQUEST_BYTES
 from isoviz.planner import Plan, machine_of
 from isoviz.runtime.pipeline import work_of
 from isoviz.runtime.trace.trace import RequestSpan, Trace, TransferSpan
-from isoviz.scheduling.flows import Flow, Flows
+from isoviz.scheduling.flows import Load
 from isoviz.scheduling.pool import highest_priority_first
 from isoviz.scheduling.scheduler import Scheduler
-from isoviz.scheduling.work import Allocate, Cancel, Done, Failed, Finish, Issue, Submit
+from isoviz.scheduling.virtual_time import VirtualTime
+from isoviz.scheduling.work import Allocate, Cancel, Done, Finish, Issue, Submit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,22 +45,15 @@ class SimStep(NamedTuple):
 
 @dataclass
 class _Job:
-    """A transfer of a simulation.
-
-    `times` are, for every hop, the seconds of a request of a full chunk and of a request of the last chunk. `last` is, for every
-    hop, the number of the last chunk.
-    """
+    """A transfer of a simulation."""
 
     number: int
     label: str
     work: Work
     nbytes: float
     chunk_bytes: float
-    times: tuple[tuple[float, float], ...]
     submitted: float
-    moved: tuple[float, ...]
     shares: tuple[tuple[float, float], ...]
-    last: tuple[int, ...]
     set_up: bool = False
     admitted: float | None = None
     ended: float | None = None
@@ -70,20 +62,7 @@ class _Job:
     emulated: tuple[str, ...] = ()
 
 
-class _Server:
-    """A channel that carries out its requests one after the other; `uses` are the shared resources that it uses."""
-
-    __slots__ = ("begun", "busy", "current", "name", "queue", "uses")
-
-    def __init__(self, name: str, uses: Uses) -> None:
-        self.name, self.uses = name, uses
-        self.queue: deque[Issue] = deque()
-        self.busy = False
-        self.current: Issue | None = None
-        self.begun = 0.0
-
-
-class Simulator:
+class Simulator(VirtualTime):
     """A machine in virtual time, which begins at 0 seconds.
 
     - `policy`: how channels choose among transfers (`isoviz.runtime.ChannelState` has an example).
@@ -104,19 +83,16 @@ class Simulator:
         fault: Callable[[Issue], str | None] | None = None,
     ) -> None:
         self.machine = machine = machine_argument("simulate", machine)
-        self.scheduler = Scheduler.of(machine, policies, policy, in_flight)
-        self.now = 0.0
+        super().__init__(Scheduler.of(machine, policies, policy, in_flight))
         self.request_bytes = checks.count("simulate", "request_bytes", request_bytes, low=1)
         if fault is not None:
             checks.expect_call("simulate, fault", fault, "a function or None")
         self._fault = fault
-        self._servers: dict[str, _Server] = {}
-        self._flows: Flows[_Server] = Flows(machine, self._push)
-        self._jobs: list[_Job] = []
-        self._events: list[tuple[float, int, object, int]] = []
-        self._sequence = 0
-        self._requests: list[tuple[int, int, int, int, float, float]] = []
+        self._spans: list[tuple[int, int, int, int, float, float]] = []
         """Spans of requests, as plain tuples, because the garbage collector stops tracking those."""
+        self._jobs: list[_Job] = []
+        self._held: set[str] = set()
+        """The resources in use that requests hold (`Resource.held`)."""
 
     # ---- transfers
 
@@ -186,11 +162,39 @@ class Simulator:
             raise InputError(f"simulate: times of {len(times)} hops; the work has {hops}")
         if len(shares) != len(work.paths) and (shares or len(work.paths) > 1):
             raise InputError(f"simulate: shares of {len(shares)} paths; the work has {len(work.paths)}")
-        label, moved = label or f"transfer {number}", moved or (1.0,) * hops
-        last = tuple([count - 1 for count in work.hop_chunks])
-        self._jobs.append(_Job(number, label, work, nbytes, chunk_bytes, tuple(times), when, moved, tuple(shares), last))
-        self._push(when + setup, Submit(number, work))
+        self._add(number, work, self._loads(work, times, shares or ((nbytes, chunk_bytes),), moved or (1.0,) * hops))
+        self._jobs.append(_Job(number, label or f"transfer {number}", work, nbytes, chunk_bytes, when, tuple(shares)))
+        self._push_stimulus(when + setup, Submit(number, work))
         return number
+
+    def _loads(
+        self, work: Work, times: Sequence[tuple[float, float]], shares: Sequence[tuple[float, float]], moved: Sequence[float]
+    ) -> Iterable[tuple[Load, Load]]:
+        """What a request of a full chunk and one of the last chunk asks on each hop."""
+        for hop, (path, _) in enumerate(work.places):
+            share, chunk = shares[path]
+            chunks, requests = work.hop_chunks[hop], work.requests[hop]
+            full = last = share / max(1, chunks)
+            if chunk > 0:
+                full, last = min(chunk, share), min(chunk, share - (chunks - 1) * chunk)
+            uses = self._uses_of(work.channels[hop])
+            loads = [Load(seconds, nbytes / requests) for seconds, nbytes in zip(times[hop], (full, last), strict=True)]
+            for load in loads if uses else ():
+                held = self._held if load.most > 0 else ()
+                load.uses = tuple([(name, weight / load.most if name in held else weight * moved[hop]) for name, weight in uses])
+            yield loads[0], loads[1]
+
+    def _uses_of(self, channel: str) -> Uses:
+        """The shared resources of a channel."""
+        found = self.machine.find_channel(channel)
+        uses = () if found is None else found.resources
+        for name, _ in uses:
+            if name not in self._flows.capacity:
+                resource = self.machine.resource(name)
+                self._flows.capacity[name] = resource.capacity
+                if resource.held:
+                    self._held.add(name)
+        return uses
 
     def cancel(self, number: int, *, at: float | None = None) -> None:
         """Cancel a transfer `at` a time in seconds, now by default.
@@ -200,7 +204,7 @@ class Simulator:
         """
         if type(number) is not int or not 0 <= number < len(self._jobs):
             raise InputError(f"simulate: no transfer {show(number)} was submitted")
-        self._push(self._from_now("cancelled", at), Cancel(number))
+        self._push_stimulus(self._from_now("cancelled", at), Cancel(number))
 
     def _from_now(self, what: str, at: float | None) -> float:
         return self.now if at is None else checks.amount("simulate", f"{what} at", at, low=self.now)
@@ -210,17 +214,10 @@ class Simulator:
     def step(self) -> SimStep | None:
         """Process the next event; None if no event is left."""
         while self._events or self._goes_on():
-            when, _, event, version = heappop(self._events)
-            if type(event) is Submit or type(event) is Cancel:
-                if (told := self._told(when, event)) is not None:
-                    return SimStep(when, event, tuple(told))
-            elif type(event) is _Server or event.version == version:  # type: ignore[attr-defined]  # else its rate has changed since
-                self.now = when
-                issue, reason = self._completed(event if type(event) is _Server else event.server)  # type: ignore[attr-defined]
-                stimulus = Done(*issue) if reason is None else Failed(*issue, reason)
-                instructions = self.scheduler.handle(stimulus)
-                self._carry_out(instructions)
-                return SimStep(when, stimulus, tuple(instructions))
+            found = self._process()
+            if found is not None:
+                stimulus: Stimulus = Done(*found) if isinstance(found, Issue) else found
+                return SimStep(self.now, stimulus, tuple(self._answer))
         return None
 
     def run(self, until: float | None = None) -> Trace:
@@ -239,23 +236,10 @@ class Simulator:
             until = checks.amount("simulate", "until", until)
         if most is not None:
             most = checks.count("simulate", "most", most)
-        events, scheduler, carry_out = self._events, self.scheduler, self._carry_out
+        events, process = self._events, self._process
         left = -1 if most is None else most  # below zero it never comes to zero
         while left and (events or self._goes_on()) and (until is None or events[0][0] <= until):
-            when, _, event, version = heappop(events)
-            if type(event) is _Server:
-                server = event
-            elif type(event) is Flow:
-                if event.version != version:
-                    continue
-                server = event.server
-            else:
-                left -= self._told(when, event) is not None  # type: ignore[arg-type]
-                continue
-            self.now = when
-            issue, reason = self._completed(server)
-            carry_out(scheduler.done(*issue) if reason is None else scheduler.failed(*issue, reason))
-            left -= 1
+            left -= process() is not None
         return bool(events)
 
     def trace(self) -> Trace:
@@ -279,14 +263,10 @@ class Simulator:
             if job.submitted <= self.now
         )
         # The garbage collector scans these objects while they are made: 0.8 s for a million of them. It is the whole process's.
-        requests = tuple(map(RequestSpan._make, self._requests))
+        requests = tuple(map(RequestSpan._make, self._spans))
         return Trace(spans, requests, "simulated")
 
     # ---- inside
-
-    def _push(self, when: float, event: object, version: int = 0) -> None:
-        self._sequence += 1
-        heappush(self._events, (when, self._sequence, event, version))
 
     def _goes_on(self) -> bool:
         """No event is left. Fail the transfers that wait for a policy without an answer; returns whether events follow."""
@@ -294,80 +274,30 @@ class Simulator:
             self._carry_out(self.scheduler.stalled())
         return bool(self._events)
 
-    def _told(self, when: float, stimulus: Submit | Cancel) -> Sequence[Instruction] | None:
+    def _told(self, when: float, stimulus: Submit | Cancel) -> Submit | Cancel | None:
         """Submit or cancel a transfer. None if nothing happens, because it was cancelled before."""
         job = self._jobs[stimulus.transfer]
+        if not job.set_up and job.ended is not None:
+            return None
         if type(stimulus) is Submit:
-            if job.ended is not None:
-                return None
             job.set_up = True
         elif not job.set_up:  # not yet submitted to the scheduler
-            if job.ended is not None:
-                return None
             self.now, job.outcome = when, "cancelled"
             job.ended = max(when, job.submitted)
-            return [Finish(job.number, job.outcome)]
-        self.now = when
-        instructions = self.scheduler.handle(stimulus)
-        self._carry_out(instructions)
-        return instructions
+            self._answer = [Finish(job.number, job.outcome)]
+            return stimulus
+        return super()._told(when, stimulus)
 
-    def _completed(self, server: _Server) -> tuple[Issue, str | None]:
-        """End the request that a channel works on, and start the next one. Returns the request, and the reason if it failed."""
-        issue = server.current
-        assert issue is not None
-        self._requests.append((*issue, server.begun, self.now))
-        server.busy = False
-        if server.uses:
-            self._flows.end(server)
-        reason = None if self._fault is None else self._fault(issue)
-        if server.queue:
-            self._begin(server, self._next(server.queue))
-        return issue, reason
+    def _ended(self, issue: Issue, begun: float) -> str | None:
+        self._spans.append((*issue, begun, self.now))
+        return None if self._fault is None else self._fault(issue)
 
-    def _next(self, queue: deque[Issue]) -> Issue:
-        """The request that a channel works on next: those that a transfer has queued ahead do not delay a more urgent one."""
-        if queue[0].transfer == queue[-1].transfer:
-            return queue.popleft()
-        priority = self.scheduler.priority
-        at = max(range(len(queue)), key=lambda k: (priority(queue[k].transfer), -k))
-        request = queue[at]
-        del queue[at]
-        return request
-
-    def _carry_out(self, instructions: Iterable[Instruction]) -> None:
-        for instruction in instructions:
-            if type(instruction) is Issue:
-                name = self._jobs[instruction.transfer].work.channels[instruction.hop]
-                server = self._servers.get(name)
-                if server is None:
-                    server = self._servers[name] = _Server(name, self._flows.uses_of(name))
-                if server.busy:
-                    server.queue.append(instruction)
-                else:
-                    self._begin(server, instruction)
-            elif type(instruction) is Allocate:
-                self._jobs[instruction.transfer].admitted = self.now
-            elif type(instruction) is Finish:
-                job = self._jobs[instruction.transfer]
-                job.ended, job.outcome, job.reason = self.now, instruction.outcome, instruction.reason
-        self._flows.share_anew(self.now)
-
-    def _begin(self, server: _Server, issue: Issue) -> None:
-        job = self._jobs[issue.transfer]
-        full, last = job.times[issue.hop]
-        seconds = full if issue.chunk < job.last[issue.hop] else last
-        server.busy, server.current, server.begun = True, issue, self.now
-        if server.uses:
-            # `left` counts bytes, because rates are bytes per second.
-            share, chunk = job.shares[job.work.places[issue.hop][0]] if job.shares else (job.nbytes, job.chunk_bytes)
-            nbytes = share / job.work.hop_chunks[issue.hop] if chunk <= 0 else min(chunk, share - issue.chunk * chunk)
-            nbytes /= job.work.requests[issue.hop]
-            most = nbytes / seconds if seconds > 0 else float("inf")
-            self._flows.begin(server, server.uses, nbytes, most, job.moved[issue.hop], self.now)
-        else:
-            self._sequence += 1
-            heappush(self._events, (self.now + seconds, self._sequence, server, 0))
+    def _note(self, instruction: Instruction) -> None:
+        if type(instruction) is Allocate:
+            self._jobs[instruction.transfer].admitted = self.now
+        elif type(instruction) is Finish:
+            job = self._jobs[instruction.transfer]
+            job.ended, job.outcome, job.reason = self.now, instruction.outcome, instruction.reason
 
 
 MOST_STARTS = 10_000

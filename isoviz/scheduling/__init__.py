@@ -1,1 +1,1 @@
-"""The scheduler: stimuli in, instructions out; no threads, no clocks, no memory."""
+"""The scheduler: stimuli in, instructions out; no threads, no clocks, no memory. And virtual time, which carries them out."""

@@ -1,105 +1,114 @@
-"""Simulated requests that share resources: how many bytes are left of each, and how fast it is at present."""
+"""Requests at work on shared resources: how many bytes are left of each, and how fast it is at present."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Generic, TypeVar
+from collections import deque
+from typing import TYPE_CHECKING
 
 from isoviz.scheduling.fair_sharing import ROUNDING, Uses, fair_rates, those_sharing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from isoviz.machines import Machine
-
-Server = TypeVar("Server")
+    from isoviz.scheduling.work import Issue
 
 
-class Flow(Generic[Server]):
-    """A request of a channel that shares resources: the bytes left, and its rate in bytes per second, at most `most`.
+class Load:
+    """What a request asks of its channel: `seconds` where nothing else is at work, for `nbytes` bytes.
 
-    `version` counts the changes of its rate: the end that was computed with an older version is no longer true.
+    `uses` are the shared resources that a byte of it uses.
     """
 
-    __slots__ = ("left", "most", "number", "rate", "server", "since", "uses", "version")
+    __slots__ = ("most", "nbytes", "seconds", "uses")
 
-    def __init__(self, server: Server, left: float, most: float, now: float, uses: Uses, number: int) -> None:
-        self.server, self.left, self.most, self.uses, self.number = server, left, most, uses, number
-        self.rate, self.since, self.version = 0.0, now, 0
+    def __init__(self, seconds: float, nbytes: float, uses: Uses = ()) -> None:
+        self.seconds, self.nbytes, self.uses = seconds, nbytes, uses
+        self.most = nbytes / seconds if seconds > 0 else math.inf
+        """The bytes per second that it never exceeds."""
 
-    def follows(self, other: Flow[Server]) -> bool:
-        """Whether it takes the place of a flow that has ended: it uses as much, and may be as fast."""
-        return self.server is other.server and self.uses == other.uses and math.isclose(self.most, other.most, rel_tol=ROUNDING)
+    def follows(self, other: Load) -> bool:
+        """Whether its request may take the place of another one without a change of rates: it uses as much, and is as fast."""
+        return self is other or (self.uses == other.uses and math.isclose(self.most, other.most, rel_tol=ROUNDING))
 
 
-class Flows(Generic[Server]):
-    """The flows at work on a machine. `push` schedules the end of a flow at a time in seconds.
+class Server:
+    """A channel that carries out its requests one after the other.
 
-    What ends and begins in one event is noted, and the resources are divided anew once, at its end (`share_anew`).
+    `current` has begun at the time `begun`. `version` counts the ends that were scheduled for it: an event with an older one is
+    void. A request that shares resources is a flow. `left` bytes were left of it at the time `since`, and its rate is `rate`.
+    `number` counts flows in the order of their beginnings.
     """
 
-    def __init__(self, machine: Machine, push: Callable[[float, Flow[Server], int], None]) -> None:
-        self._machine, self._push = machine, push
-        self._capacity: dict[str, float] = {}
-        """The capacities of the shared resources of the channels at work so far."""
-        self._held: set[str] = set()
-        self._users: dict[str, dict[Flow[Server], None]] = {}
-        """The flows at work on every shared resource."""
-        self._flows: dict[Server, Flow[Server]] = {}
+    __slots__ = ("begun", "current", "left", "load", "number", "queue", "rate", "since", "uses", "version")
+
+    def __init__(self) -> None:
+        self.queue: deque[Issue] = deque()
+        self.current: Issue | None = None
+        self.version = self.number = 0
+        self.begun = self.left = self.rate = self.since = 0.0
+        self.load: Load
+        self.uses: Uses = ()
+
+
+class Flows:
+    """The flows at work. `push` schedules the end of a server's request at a time in seconds.
+
+    `capacity` has the capacities of the resources that are in use. What ends and begins in one event is noted, and the resources
+    are divided anew once, at its end (`share_anew`).
+    """
+
+    def __init__(self, push: Callable[[Server, float], None]) -> None:
+        self._push = push
+        self.capacity: dict[str, float] = {}
+        self.has_changed = False
+        """Whether a flow has ended or begun since the resources were divided."""
+        self._users: dict[str, dict[Server, None]] = {}
+        """The servers whose flows use each resource."""
         self._count = 0
-        self._ended: Flow[Server] | None = None
-        self._begun: list[Flow[Server]] = []
+        self._ended: tuple[Server, Load, float] | None = None
+        self._begun: list[Server] = []
 
-    def uses_of(self, name: str) -> Uses:
-        """The shared resources of a channel."""
-        channel = self._machine.find_channel(name)
-        uses = () if channel is None else channel.resources
-        for used, _ in uses:
-            if used not in self._capacity:
-                resource = self._machine.resource(used)
-                self._capacity[used] = resource.capacity
-                self._users[used] = {}
-                if resource.held:
-                    self._held.add(used)
-        return uses
-
-    def begin(self, server: Server, uses: Uses, nbytes: float, most: float, moved: float, now: float) -> None:
-        """Note that a request of `nbytes` bytes begins. A byte of it moves `moved` bytes over the channel."""
-        own = tuple((name, weight / most if name in self._held else weight * moved) for name, weight in uses)
-        flow = self._flows[server] = Flow(server, nbytes, most, now, own, self._count)
+    def begin(self, server: Server, now: float) -> None:
+        """Note that a request of a server begins."""
+        server.left, server.rate, server.since, server.number = server.load.nbytes, 0.0, now, self._count
         self._count += 1
-        for name, _ in own:
-            self._users[name][flow] = None
-        self._begun.append(flow)
+        self._begun.append(server)
+        self.has_changed = True
 
     def end(self, server: Server) -> None:
-        """Note that the request of a channel has ended."""
-        flow = self._ended = self._flows.pop(server)
-        for name, _ in flow.uses:
-            del self._users[name][flow]
+        """Note that the request of a server has ended."""
+        self._ended = server, server.load, server.rate
+        self.has_changed = True
 
     def share_anew(self, now: float) -> None:
         """Divide the resources of the flows that have ended or begun in this event, and schedule the ends of all flows concerned.
 
-        A flow that follows another one of its channel with the same uses has its rate, and no other rate changes.
+        A flow that follows its like on a server has its rate, and no other rate changes.
         """
         ended, begun = self._ended, self._begun
-        if ended is None and not begun:
-            return
-        self._ended, self._begun = None, []
-        if ended is not None and len(begun) == 1 and begun[0].follows(ended):
-            self._set_rate(begun[0], ended.rate, now)
-            return
-        changed = begun if ended is None else [*begun, ended]
-        names = dict.fromkeys(name for flow in changed for name, _ in flow.uses)
+        self._ended, self._begun, self.has_changed = None, [], False
+        names: dict[str, None] = {}
+        if ended is not None:
+            server, load, rate = ended
+            if len(begun) == 1 and begun[0] is server and server.load.follows(load):
+                self._set_rate(server, rate, now)
+                return
+            for name, _ in load.uses:
+                del self._users[name][server]
+                names[name] = None
+        for each in begun:
+            each.uses = each.load.uses
+            for name, _ in each.uses:
+                self._users.setdefault(name, {})[each] = None
+                names[name] = None
         flows = sorted(those_sharing(names, self._users), key=lambda flow: flow.number)
-        rates = fair_rates([flow.most for flow in flows], [flow.uses for flow in flows], self._capacity)
+        rates = fair_rates([flow.load.most for flow in flows], [flow.uses for flow in flows], self.capacity)
         for flow, rate in zip(flows, rates, strict=True):
             if rate != flow.rate:
                 self._set_rate(flow, rate, now)
 
-    def _set_rate(self, flow: Flow[Server], rate: float, now: float) -> None:
-        flow.left = max(0.0, flow.left - flow.rate * (now - flow.since))
-        flow.rate, flow.since = rate, now
-        flow.version += 1
-        self._push(now + flow.left / rate if rate > 0 else math.inf, flow, flow.version)
+    def _set_rate(self, server: Server, rate: float, now: float) -> None:
+        server.left = max(0.0, server.left - server.rate * (now - server.since))
+        server.rate, server.since = rate, now
+        self._push(server, now + server.left / rate if rate > 0 else math.inf)

@@ -121,7 +121,7 @@ class XD:
         fed, freed = self.feeds, self.releases
         if fed is not None and (not self.whole or moved == self.chunks):
             fed.arrived = moved + self.lead
-            if fed.queued or not fed.ready:
+            if fed.queued or not (fed.chunk < fed.arrived and fed.chunk < fed.credit):
                 fed = None
             else:
                 fed.channel.wake(fed)
@@ -129,7 +129,7 @@ class XD:
             fed = None
         if freed is not None:
             freed.credit = moved + self.slots
-            if freed.queued or not freed.ready:
+            if freed.queued or not (freed.chunk < freed.arrived and freed.chunk < freed.credit):
                 freed = None
             else:
                 freed.channel.wake(freed)
@@ -353,11 +353,11 @@ def first_come_first_served(channel: ChannelState) -> XD | None:
 
 
 def _first_ready(level: Level) -> XD | None:
-    ready = level.ready
+    ready, unfinished = level.ready, level.unfinished
     while ready:
         xd = ready[0][1]
-        if xd.queued and xd in level.unfinished:
-            if xd.ready:
+        if xd.queued and xd in unfinished:
+            if xd.chunk < xd.arrived and xd.chunk < xd.credit:  # `ready`, without a call: it is asked for every request
                 return xd
             xd.queued = False
         heappop(ready)
