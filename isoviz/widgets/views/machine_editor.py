@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 
 from isoviz.errors import InputError, IsovizError, show
-from isoviz.machines import Machine, MachineLike
+from isoviz.machines import Machine, MachineLike, machine_argument
 from isoviz.machines.edits.memory_edits import new_machine
 from isoviz.widgets.chosen.fixed_parts import FixedParts, given_part_that_differs
 from isoviz.widgets.chosen.machine_choice import DescribedMachine, MachineChoice, PresetMachine, machine_choice
@@ -44,11 +44,12 @@ def _faults(derived: Derived) -> list[str]:
     return [control for control in derived.problems if control.partition(":")[0] in ("machine", "machine-option")]
 
 
-def _given(fixed: object, choice: MachineChoice) -> Machine | None:
+def _given(fixed: bool | MachineLike, choice: MachineChoice) -> Machine | None:
     """The machine whose parts stay; None where all of them may change.
 
     Raises:
-        InputError: `fixed` is no machine, or one with other parts than the machine that is chosen.
+        InputError: `fixed` is no machine, or one with other parts than the machine that is chosen. MachineError, FileError: there
+            is no preset of that name, or the file describes no machine.
     """
     if fixed is False:
         return None
@@ -59,11 +60,10 @@ def _given(fixed: object, choice: MachineChoice) -> Machine | None:
         )
     if fixed is True:
         return chosen
-    if not isinstance(fixed, Machine):
-        raise InputError(f"MachineEditor, fixed: expected True, False or a machine, got {show(fixed)}")
-    if lost := given_part_that_differs(fixed, chosen):
-        raise InputError(f"MachineEditor, fixed: {lost} is not part of the machine {chosen.name!r} as it is in {fixed.name!r}")
-    return fixed
+    given = machine_argument("MachineEditor, fixed", fixed)
+    if lost := given_part_that_differs(given, chosen):
+        raise InputError(f"MachineEditor, fixed: {lost} is not part of the machine {chosen.name!r} as it is in {given.name!r}")
+    return given
 
 
 class MachineEditor(CheckedPane):
@@ -102,7 +102,7 @@ class MachineEditor(CheckedPane):
         *,
         session: Session | Explorer | None = None,
         check: Check | None = None,
-        fixed: bool | Machine = False,
+        fixed: bool | MachineLike = False,
     ) -> None:
         if isinstance(session, Explorer):
             session = session.session

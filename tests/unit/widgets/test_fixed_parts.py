@@ -205,5 +205,7 @@ def test_the_given_machine_may_be_a_part_of_the_one_shown() -> None:
         assert isinstance(editor.answer(), Machine)
     with pytest.raises(InputError, match=r"the memory .* is not part of the machine 'laptop'"):
         MachineEditor("laptop", fixed=given)
-    with pytest.raises(InputError, match="MachineEditor, fixed: expected True, False or a machine, got 'two-node'"):
-        MachineEditor(whole, fixed="two-node")  # type: ignore[arg-type]
+    with closing(MachineEditor(whole, fixed="two-node")) as editor:
+        assert edit(editor, "delete", memories=[], channels=[whole.channels[0].name], resources=[]) != ""
+    with pytest.raises(InputError, match="MachineEditor, fixed: expected a machine"):
+        MachineEditor(whole, fixed=3)  # type: ignore[arg-type]
