@@ -52,28 +52,25 @@ def fair_rates(most: Sequence[float], uses: Sequence[Uses], capacity: Mapping[st
     if all(asked <= capacity[name] for name, asked in load.items()):  # everybody gets what they can take
         return list(most)
     rates = [0.0] * len(most)
-    left = {name: capacity[name] for each in uses for name, _ in each}
+    costs = [[use for use in each if use[1] > 0] for each in uses]
+    enough = [rate * (1 - ROUNDING) for rate in most]
+    left = {name: capacity[name] for name in load}
     growing = list(range(len(most)))
     while growing:
         load = {}
         for i in growing:
-            for name, weight in uses[i]:
+            for name, weight in costs[i]:
                 load[name] = load.get(name, 0.0) + weight
-        step = min(most[i] - rates[i] for i in growing)
-        for name, weight in load.items():
-            if weight > 0:
-                step = min(step, left[name] / weight)
-        step = max(step, 0.0)
+        step = min([most[i] - rates[i] for i in growing])
+        step = max(min([step, *[left[name] / weight for name, weight in load.items()]]), 0.0)
         for i in growing:
             rates[i] += step
+        full = set()
         for name, weight in load.items():
             left[name] -= weight * step
-        full = {name for name, weight in load.items() if weight > 0 and left[name] <= ROUNDING * capacity[name]}
-        stopped = {
-            i
-            for i in growing
-            if rates[i] >= most[i] * (1 - ROUNDING) or any(weight > 0 and name in full for name, weight in uses[i])
-        }
+            if left[name] <= ROUNDING * capacity[name]:
+                full.add(name)
+        stopped = {i for i in growing if rates[i] >= enough[i] or (full and any(name in full for name, _ in costs[i]))}
         if not stopped:  # rounding left every request just below its limit
             stopped = set(growing) if math.isclose(step, 0.0) else {min(growing, key=lambda i: most[i] - rates[i])}
         growing = [i for i in growing if i not in stopped]
