@@ -121,7 +121,11 @@ class ClassReport:
         if unread:
             self.findings.append(Finding(learner.name, f"{exercise.name}: not judged: {line(min(unread), 200)}"))
         if any(each.right and not found.right and not found.problem for each, found in attempts):
-            self.findings.append(Finding(learner.name, f"{exercise.name}: kept as right, and judged wrong: a forged verdict"))
+            self.findings.append(
+                Finding(
+                    learner.name, f"{exercise.name}: kept as right, and judged wrong: the verdict is forged, or of another isoviz"
+                )
+            )
         judged = [found for _, found in attempts if not found.problem]
         models = tuple(dict.fromkeys(found.model for found in judged if found.model and not found.right))
         return Outcome(exercise.is_prediction, tuple(found.right for found in judged), models)
