@@ -137,7 +137,8 @@ def _hinted(exercise: Exercise, given: Given, found: Judged, attempts: list[Atte
         step = min(sum(each.model == found.model for each in wrong), HINTS)
         words = {**given, **exercise.words(given), **found.verdict.words}
         hint = texts.hints(name, found.model, **words)[max(step, 1) - 1]
-    solution = exercise.text("solution", given=given) if len(wrong) > HINTS and solutions else ""
+    is_told = solutions and len(wrong) > HINTS and len(wrong) == len(attempts)  # whoever was right once needs no solution
+    solution = exercise.text("solution", given=given) if is_told else ""
     # A prediction is made once: what is true is shown after it. Elsewhere a picture is the second hint.
     is_shown = exercise.is_prediction or step > 1 or bool(solution)
     return Shown(

@@ -17,7 +17,7 @@ from isoviz.units import parse_bytes, parse_rate, parse_seconds
 
 LARGEST = 1e30
 LONGEST_TEXT = 400
-_SPELT_OUT = re.compile(r"\s*\bbytes?$", re.IGNORECASE)
+_SPELT_OUT = re.compile(r"(?<![A-Za-z])\s*bytes?$", re.IGNORECASE)
 _FRACTION = re.compile(r"(?P<number>[0-9]+\.[0-9]+)\s*(?P<unit>[A-Za-z]*)")
 _UNITS: dict[str, tuple[Callable[[str], float], str]] = {
     "B": (parse_bytes, "24 or '24 B'"),

@@ -216,7 +216,7 @@ def _check(found: list[tuple[Part, int]], error: _Refusal) -> None:
         _check_dimension(dim, parts, error)
     if not fields:
         end = found[-1][1] + len(str(found[-1][0])) if found else 0
-        raise error(end, "F, the field space, is missing", "F exactly once")
+        raise error(end, "F is missing", "F exactly once, also where there is one field")
 
 
 def _check_dimension(dim: str, parts: list[tuple[Component, int]], error: _Refusal) -> None:

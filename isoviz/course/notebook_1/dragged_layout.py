@@ -52,6 +52,21 @@ def _has_other_block(answer: Linearization, given: Given) -> bool:
     return bool(inner) and block_changed(given["layout"], given["split"], int(inner.partition("=")[2])) == str(answer.layout)
 
 
+def _names(layout: str) -> list[str]:
+    """The components in their order, whatever the blocks."""
+    return [part.partition("=")[0] for part in parts_of(layout)]
+
+
+def _is_reversed(answer: Linearization, given: Given) -> bool:
+    """Read backwards, whichever digit then stands first, and whatever the block."""
+    layouts = given["layout"], digits_swapped(given["layout"], given["split"])
+    return answer.same_as(_in(_order_reversed)(given)) or _names(str(answer.layout)) in [_names(each)[::-1] for each in layouts]
+
+
+def _order_reversed(given: Given) -> str:
+    return order_reversed(given["layout"])
+
+
 def _judge(answer: Linearization, given: Given) -> Verdict:
     asked = linear_of(given)
     found = difference(asked, answer)
@@ -90,7 +105,7 @@ DRAGGED_LAYOUT = Exercise(
     _draw,
     _judge,
     (
-        WrongModel("order-reversed", _in(lambda given: order_reversed(given["layout"]))),
+        WrongModel("order-reversed", _in(_order_reversed), explains=_is_reversed),
         WrongModel("fields-innermost", _in(lambda given: fields_moved(given["layout"], 0))),
         WrongModel("fields-outermost", _in(lambda given: fields_moved(given["layout"], -1))),
         WrongModel("outer-digit-first", _in(lambda given: digits_swapped(given["layout"], given["split"]))),

@@ -92,8 +92,26 @@ def _draw(source: random.Random) -> dict[str, Any]:
             "block": block,
         }
         given["byte"] = source.randrange(linear_of(given).payload)  # behind it nothing would lie if padding took no bytes
-        if (_content(given) == PADDING) == is_padding and (is_padding or _from_one(given)) and LOCATED_BYTE.tells_apart(given):
+        if (_content(given) == PADDING) == is_padding and (is_padding or _from_one(given)) and _is_told_apart(given):
             return given
+
+
+def _is_beside(answer: Any, given: Given) -> bool:
+    """Whether the byte of an answer is the next one to that of the exercise, or it itself by the bytes of another element."""
+    return bool(answer != PADDING and abs(_byte_of(linear_of(given), answer) - given["byte"]) <= 1)
+
+
+def _beside(given: Given) -> Any:
+    """The byte after that of the exercise, or the one before it, where an element lies there."""
+    found = (_content(given, byte=given["byte"] + step) for step in (1, -1) if given["byte"] + step >= 0)
+    return next((each for each in found if each not in (PADDING, None)), None)
+
+
+def _is_told_apart(given: Given) -> bool:
+    """Also, no other wrong model gives a byte beside the right one: an answer there is explained by its nearness."""
+    answers = [model.answer(given) for model in LOCATED_BYTE.models if model.name != "one-byte-beside"]
+    others = [each for each in answers if each is not None]
+    return LOCATED_BYTE.tells_apart(given) and not any(_is_beside(each, given) for each in others)
 
 
 def _byte_of(linear: Linearization, answer: dict[str, Any]) -> int:
@@ -140,6 +158,7 @@ LOCATED_BYTE = Exercise(
     _draw,
     _judge,
     (
+        WrongModel("one-byte-beside", _beside, explains=_is_beside),
         WrongModel("padding-forgotten", _without_padding),
         WrongModel("order-reversed", lambda given: _content(given, order_reversed(given["layout"]))),
         WrongModel("fields-innermost", lambda given: _content(given, fields_moved(given["layout"], 0))),

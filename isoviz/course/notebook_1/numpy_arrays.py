@@ -46,7 +46,13 @@ def _moved_by_turning(array: Array) -> str:
     return _layout({**array, "ordered": not array["ordered"]}) if array["turned"] else _layout(array)
 
 
-_BELIEFS: tuple[Callable[[Array], str], ...] = (_layout, _order_ignored, _moved_by_turning)
+def _turned_in_part(array: Array) -> str:
+    """Somebody who thinks that `.T` exchanges the first two of three axes and leaves the last one."""
+    shown = array["axes"][::-1]
+    return _fastest_first(shown[1] + shown[0] + shown[2]) if array["turned"] and len(shown) > 2 else _layout(array)
+
+
+_BELIEFS: tuple[Callable[[Array], str], ...] = (_layout, _order_ignored, _moved_by_turning, _turned_in_part)
 _LAYOUTS = [tuple(belief(array) for belief in _BELIEFS) for array in _CANDIDATES]
 """The layouts of the candidates: as it is, and as those with each wrong model say."""
 
@@ -71,6 +77,15 @@ def _answer(given: Given, layout: Callable[[Array], str]) -> dict[str, Any]:
     layouts = [layout(array) for array in given["arrays"].values()]
     ((one, other),) = _pairs(layouts)
     return {"pair": [_NAMES[one], _NAMES[other]], "layout": linear_of(given, layouts[one])}
+
+
+def _wrong_pair(name: str, layout: Callable[[Array], str]) -> WrongModel:
+    """Somebody who takes two arrays for the same by a wrong belief, whatever layout is given for them."""
+    return WrongModel(
+        name,
+        lambda given: _answer(given, layout),
+        explains=lambda answer, given: answer["pair"] == _answer(given, layout)["pair"],
+    )
 
 
 def _reversed(given: Given) -> dict[str, Any]:
@@ -125,16 +140,9 @@ NUMPY_ARRAYS = Exercise(
     _judge,
     (
         WrongModel("order-reversed", _reversed),
-        WrongModel(
-            "order-ignored",
-            lambda given: _answer(given, _order_ignored),
-            explains=lambda answer, given: answer["pair"] == _answer(given, _order_ignored)["pair"],
-        ),
-        WrongModel(
-            "moved-by-turning",
-            lambda given: _answer(given, _moved_by_turning),
-            explains=lambda answer, given: answer["pair"] == _answer(given, _moved_by_turning)["pair"],
-        ),
+        _wrong_pair("order-ignored", _order_ignored),
+        _wrong_pair("moved-by-turning", _moved_by_turning),
+        _wrong_pair("turned-in-part", _turned_in_part),
     ),
     lambda given: _answer(given, _layout),
     words=_words,

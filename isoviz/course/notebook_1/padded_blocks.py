@@ -64,12 +64,16 @@ def _places(given: Given) -> int:
     return _padded(given) // _entry(given)
 
 
-def _wrong_bytes(name: str, nbytes: Callable[[Given], int]) -> WrongModel:
-    """Somebody who counts the bytes wrongly, whatever block is chosen."""
+def _one_row(given: Given) -> int:
+    return _padded(given) // int(given["sizes"]["y"])
+
+
+def _wrong_bytes(name: str, nbytes: Callable[[Given], int], *others: Callable[[Given], int]) -> WrongModel:
+    """Somebody who counts the bytes wrongly, whatever block is chosen; `others` are what the same belief gives as well."""
     return WrongModel(
         name,
         lambda given: {"bytes": nbytes(given), "block": _least(given["sizes"]["x"])[0]},
-        explains=lambda answer, given: answer["bytes"] == nbytes(given),
+        explains=lambda answer, given: answer["bytes"] in [each(given) for each in (nbytes, *others)],
     )
 
 
@@ -80,12 +84,16 @@ def _judge(answer: Any, given: Given) -> Verdict:
             False, PADDED_BLOCKS.text("says", "no block", given=given, answer=block), {"answer": nbytes, "yours": block}
         )
     missing = _missing(size, block)
+    room, uneven = divmod(nbytes, ny * _entry(given))
     words: dict[str, object] = {
-        "answer": f"{nbytes:,}", "room": f"{nbytes / ny / _entry(given):,.4g}", "yours": block,
-        "count": -(-size // block), "held": size - (size - 1) // block * block, "left": missing,
+        "answer": f"{nbytes:,}", "room": f"{room:,}", "yours": block,
+        "count": -(-size // block), "held": size - (size - 1) // block * block,
+        "empty": "1 stays empty" if missing == 1 else f"{missing} stay empty",
     }  # fmt: skip
     is_least, is_counted = block in _least(size), nbytes == _padded(given)
-    says = "right" if is_least and is_counted else "block" if is_counted else "bytes"
+    says = "right" if is_least else "block"
+    if not is_counted:
+        says = "uneven bytes" if uneven else "bytes"
     drawn = block if is_counted else given["block"]
     return Verdict(
         is_least and is_counted, PADDED_BLOCKS.text("says", says, given=given, **words), words, lambda: _row(given, drawn)
@@ -125,6 +133,7 @@ PADDED_BLOCKS = Exercise(
         _wrong_bytes("padded-at-the-end", _padded_at_the_end),
         _wrong_bytes("last-block-dropped", _whole_blocks),
         _wrong_bytes("elements-for-bytes", _places),
+        _wrong_bytes("one-row", _one_row, lambda given: _payload(given) // int(given["sizes"]["y"])),
         WrongModel(
             "largest-block",
             lambda given: {"bytes": _padded(given), "block": _BLOCKS[-1]},

@@ -12,14 +12,14 @@ from isoviz.course.notebook_1.layout_models import fields_moved, order_reversed
 from isoviz.course.notebook_1.layout_pictures import Marked, lying_at, tape_picture
 
 _DTYPES = ("uint8", "uint16", "float32", "float64")
-_LAYOUTS = ("<x, F, y>", "<y, F, x>")  # with F at an end, fewer of the wrong models go wrong; blocks come later
+_LAYOUT = "<y, F, x>"  # the notebook explains <x, F, y>; with F at an end, fewer of the wrong models go wrong
 
 
 def _draw(source: random.Random) -> dict[str, Any]:
     sizes = {"x": source.choice((4, 5, 6, 8)), "y": source.choice((3, 4, 5))}
     fields = dict(zip("ab", source.sample(_DTYPES, 2), strict=True))
     index = {dim: source.randrange(1, size) for dim, size in sizes.items()}
-    return {"sizes": sizes, "fields": fields, "layout": source.choice(_LAYOUTS), "index": index, "field": "b"}
+    return {"sizes": sizes, "fields": fields, "layout": _LAYOUT, "index": index, "field": "b"}
 
 
 def _byte(given: Given, layout: str | None = None, index: Mapping[str, int] | None = None, field: str | None = None) -> int:
@@ -29,6 +29,25 @@ def _byte(given: Given, layout: str | None = None, index: Mapping[str, int] | No
 def _elements_before(given: Given) -> int:
     asked = (tuple(given["index"].values()), given["field"])
     return next(number for number, element in enumerate(linear_of(given).order()) if element == asked)
+
+
+def _without_start(given: Given) -> int:
+    """The right strides, but b of the first entry at byte 0."""
+    return _byte(given) - linear_of(given).field_base(given["field"])
+
+
+def _one_field_passed(given: Given) -> int:
+    """A step along the slowest dimension passes elements of this field only."""
+    linear, field = linear_of(given), given["field"]
+    (fast, stride), (slow, _) = linear.strides(field)
+    at = given["index"]
+    return int(linear.field_base(field) + stride * (at[fast.dim] + fast.extent * at[slow.dim]))
+
+
+def _has_no_start(byte: int, given: Given) -> bool:
+    """The start of b was forgotten, with the right strides or with wrong ones."""
+    start = linear_of(given).field_base(given["field"])
+    return byte in (_without_start(given), _one_field_passed(given) - start, _byte(given, field="a"))
 
 
 def _judge(byte: int, given: Given) -> Verdict:
@@ -72,7 +91,8 @@ PREDICTED_BYTE = Exercise(
         WrongModel("elements-for-bytes", _elements_before),
         WrongModel("one-size-for-all", lambda given: _byte({**given, "fields": dict.fromkeys("ab", given["fields"]["b"])})),
         WrongModel("counted-from-one", lambda given: _byte(given, index={dim: at - 1 for dim, at in given["index"].items()})),
-        WrongModel("field-begin-forgotten", lambda given: _byte(given, field="a")),
+        WrongModel("other-field-passed-over", _one_field_passed),
+        WrongModel("field-start-forgotten", _without_start, explains=_has_no_start),
     ),
     _byte,
     words=_words,

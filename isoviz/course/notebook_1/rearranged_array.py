@@ -7,8 +7,9 @@ from typing import Any
 
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import LayoutAnswer, Several, linear_of
-from isoviz.course.notebook_1.layout_models import block_changed, digits_swapped, written
+from isoviz.course.notebook_1.layout_models import block_changed, digits_swapped, parts_of, written
 from isoviz.course.notebook_1.layout_pictures import difference, tapes_picture
+from isoviz.layouts import Linearization
 from isoviz.units import format_bytes
 
 _SIZES = ((4, 2), (6, 2), (6, 3), (8, 2), (8, 4))
@@ -55,6 +56,28 @@ def _first_axis_fastest(given: Given) -> dict[str, Any]:
     return _ends(given, *(_c_order(given[axes][::-1], split, block) for axes in ("axes", "moved")))
 
 
+def _names(linear: Linearization) -> list[str]:
+    """The components in their order but F, whatever the blocks."""
+    return [name for part in parts_of(str(linear.layout)) if (name := part.partition("=")[0]) != "F"]
+
+
+def _is_first_axis_fastest(answer: Any, given: Given) -> bool:
+    """In one of both arrays at least."""
+    wrong = _first_axis_fastest(given)
+    return any(answer[end].same_as(wrong[end]) for end in wrong)
+
+
+def _has_digits_swapped(answer: Any, given: Given) -> bool:
+    """In after, whatever the block there, and whatever before is."""
+    swapped = digits_swapped(_after(given), given["split"])
+    return answer["after"].same_as(linear_of(given, swapped)) or _names(answer["after"]) == _names(linear_of(given, swapped))
+
+
+def _has_count_for_block(answer: Any, given: Given) -> bool:
+    wrong = _counted(given)
+    return wrong is not None and answer["after"].same_as(wrong["after"])
+
+
 def _judge(answer: Any, given: Given) -> Verdict:
     right = _ends(given, _before(given), _after(given))
     end = next((each for each in right if not right[each].same_as(answer[each])), None)
@@ -98,10 +121,18 @@ REARRANGED_ARRAY = Exercise(
     _draw,
     _judge,
     (
-        WrongModel("first-axis-fastest", _first_axis_fastest),
-        WrongModel("nothing-moved", lambda given: _ends(given, _before(given), _before(given))),
-        WrongModel("digits-swapped", lambda given: _ends(given, _before(given), digits_swapped(_after(given), given["split"]))),
-        WrongModel("count-for-block", _counted),
+        WrongModel(
+            "nothing-moved",
+            lambda given: _ends(given, _before(given), _before(given)),
+            explains=lambda answer, _given: answer["before"].same_as(answer["after"]),
+        ),
+        WrongModel("first-axis-fastest", _first_axis_fastest, explains=_is_first_axis_fastest),
+        WrongModel(
+            "digits-swapped",
+            lambda given: _ends(given, _before(given), digits_swapped(_after(given), given["split"])),
+            explains=_has_digits_swapped,
+        ),
+        WrongModel("count-for-block", _counted, explains=_has_count_for_block),
     ),
     lambda given: _ends(given, _before(given), _after(given)),
     words=_words,

@@ -59,7 +59,7 @@ def _first_loose(linear: Linearization) -> Loose | None:
 
 
 def _farthest(linear: Linearization) -> tuple[int, tuple[int, int], int]:
-    """The most bytes between the begin and the end of one entry's fields, the first entry with so many, and its first byte."""
+    """The most bytes between the start and the end of one entry's fields, the first entry with so many, and its first byte."""
     at = {"x": np.arange(linear.space["x"])[None, :], "y": np.arange(linear.space["y"])[:, None]}
     begins = np.stack([linear.offsets(at, field) for field in linear.fields.names])
     ends = begins + np.array(linear.fields.sizes)[:, None, None]
@@ -115,7 +115,7 @@ def _words(given: Given) -> dict[str, object]:
     entry = linear_of({**given, "layout": _RIGHT}).fields.nbytes
     return {
         "nx": nx, "ny": ny, "last_x": nx - 1, "last_y": ny - 1, "lanes": LANES, "limit": f"{SPAN:,}", "line": LINE,
-        "percent": f"{100 * MOST_PADDING:g}", "entry_bytes": entry, "longest": SPAN // entry,
+        "least": -(-LANES * entry // LINE), "percent": f"{100 * MOST_PADDING:g}", "entry_bytes": entry, "longest": SPAN // entry,
         "right_layout": _RIGHT, "right_left": -nx % LANES, "right_share": f"{100 * (-nx % LANES) / nx:.2g}",
     }  # fmt: skip
 
@@ -142,6 +142,11 @@ def _fails_by_padding(linear: Linearization, _given: Given) -> bool:
     return _first_loose(linear) is None and _farthest(linear)[0] <= SPAN
 
 
+def _is_inner_digit_last(linear: Linearization, _given: Given) -> bool:
+    last = linear.parts[-1]
+    return isinstance(last, Mode) and last.dim == "x" and last.step == 1 and not last.top
+
+
 def _has_small_block(linear: Linearization, _given: Given) -> bool:
     first = linear.parts[0]
     return isinstance(first, Mode) and first.dim == "x" and first.step == 1 and not first.top and first.extent % LANES != 0
@@ -157,6 +162,7 @@ VECTOR_LANES = Exercise(
     _draw,
     _judge,
     (
+        WrongModel("inner-digit-last", _in("<F, x_out, y, x_in=8>"), explains=_is_inner_digit_last),
         WrongModel("fields-innermost", _in("<F, x, y>"), explains=_is_fields_first),
         WrongModel("fields-outermost", _in("<x, y, F>"), explains=_is_fields_last),
         WrongModel("outer-digit-first", _in(digits_swapped(_RIGHT, "x"))),

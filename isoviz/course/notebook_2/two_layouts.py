@@ -66,7 +66,7 @@ def elements_of(linear: Linearization) -> list[Element]:
 
 
 def jump(source: Linearization, destination: Linearization) -> Jump:
-    """The first run from the begin of the source on."""
+    """The first run from the start of the source on."""
     here, there = elements_of(source), elements_of(destination)
     at = there.index(here[0])
     length = next((n for n in range(1, len(here)) if at + n >= len(there) or here[n] != there[at + n]), len(here))

@@ -80,7 +80,7 @@ def stretches(linear: Linearization, begin: int, end: int) -> Iterator[Stretch]:
 
 
 def tapes_svg(tapes: Sequence[Tape], title: str, *, row: int = 32, theme: ThemeName = "auto") -> str:
-    """Tapes above each other, `row` bytes in each row. Rows far from the begin and from all marks are left out."""
+    """Tapes above each other, `row` bytes in each row. Rows far from the start and from all marks are left out."""
     rows = _rows(tapes, row)
     left = MARGIN + max(text_width(_begin(rows[-1] * row), 11), *(text_width(tape.name, 12, bold=True) for tape in tapes)) + 10
     unit = (_WIDTH - MARGIN - left) / row

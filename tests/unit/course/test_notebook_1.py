@@ -69,7 +69,33 @@ def test_a_byte_behind_the_array_is_told_as_that() -> None:
     assert "your byte" not in picture(found)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_forgotten_start_is_named_whatever_the_strides(seed: str) -> None:
+    numbers = given("1.1", seed)
+    size_a, size_b = linear_of(numbers).fields.sizes
+    (x, y), count = numbers["index"].values(), numbers["sizes"]["y"]
+    strides = {size_b: count * (size_a + size_b), size_a: count * (size_a + size_b)}
+    for fast, slow in (*strides.items(), (size_b, count * size_b)):
+        assert said("1.1", y * fast + x * slow, seed).model == "field-start-forgotten"
+    assert said("1.1", count * size_a + y * size_b + x * count * size_b, seed).model == "other-field-passed-over"
+
+
+def test_bytes_may_be_written_out() -> None:
+    right = EXERCISES["1.1"].right(given("1.1"))
+    assert all(said("1.1", f"{right}{unit}").verdict.right for unit in (" bytes", " byte", "bytes", " Bytes", " B"))
+    with pytest.raises(NotAnAnswer, match="is no unit"):
+        said("1.1", f"{right} megabytes")
+
+
 # ---- 1.2
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_layout_read_backwards_is_named_in_each_form(seed: str) -> None:
+    numbers = given("1.2", seed)
+    backwards = ", ".join(numbers["layout"].strip("<>").split(", ")[::-1])
+    for layout in (backwards, order_reversed(numbers["layout"]), block_changed(backwards, numbers["split"], 4)):
+        assert said("1.2", layout, seed).model == "order-reversed"
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -110,6 +136,26 @@ def test_about_two_of_five_learners_get_padding() -> None:
         EXERCISES["1.3"].right(given("1.3", learner_seed("padding", str(number)))) == PADDING for number in range(count)
     )
     assert 0.25 * count < padding < 0.55 * count
+
+
+@pytest.mark.parametrize("number", range(40 if FULL else 8))
+def test_a_byte_beside_the_right_one_is_explained_by_that(number: int) -> None:
+    seed = learner_seed("beside", str(number))
+    numbers = given("1.3", seed)
+    linear, tried = linear_of(numbers), 0
+    for byte in (numbers["byte"] - 1, numbers["byte"] + 1):
+        found = linear.locate(byte) if 0 <= byte < linear.nbytes else None
+        if found is not None:
+            tried += 1
+            assert said("1.3", (*found.index, found.field, found.byte), seed).model == "one-byte-beside"
+    assert tried or EXERCISES["1.3"].right(numbers) == PADDING
+
+
+def test_the_number_of_parts_is_told() -> None:
+    with pytest.raises(NotAnAnswer, match=r"expected 4 parts \(x, y, field, byte\), got 3"):
+        said("1.3", (0, 0, "a"))
+    with pytest.raises(NotAnAnswer, match=r"expected 2 parts \(pair, layout\), got 3"):
+        said("1.4", ("A", "B", "<F, x, y>"))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -173,7 +219,28 @@ def test_every_block_with_the_least_padding_is_right(seed: str) -> None:
         assert "not to choose from" in said("1.5", (nbytes, block), seed).verdict.says
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_bytes_are_told_in_whole_entries(seed: str) -> None:
+    numbers = given("1.5", seed)
+    right, ny = EXERCISES["1.5"].right(numbers), numbers["sizes"]["y"]
+    assert said("1.5", (right["bytes"] // ny, right["block"]), seed).model == "one-row"
+    assert f"for each of the {ny} y" in said("1.5", (right["bytes"] + 1, right["block"]), seed).verdict.says
+    assert "no whole number of entries" in said("1.5", (right["bytes"] + 1, right["block"]), seed).verdict.says
+
+
 # ---- 1.6
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_mistake_in_one_array_is_named_whatever_the_other_is(seed: str) -> None:
+    numbers = given("1.6", seed)
+    right = {end: str(each.layout) for end, each in EXERCISES["1.6"].right(numbers).items()}
+    first_axis = f"<F, {', '.join(numbers['axes'])}>"
+    assert said("1.6", (first_axis, right["after"]), seed).model == "first-axis-fastest"
+    swapped_digits = digits_swapped(right["after"], numbers["split"])
+    for before in (right["before"], "<F, w, h, c>"):
+        found = said("1.6", (before, swapped_digits), seed)
+        assert found.model == "digits-swapped" and not found.verdict.right
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -210,7 +277,13 @@ def test_layouts_of_several_kinds_do_at_another_cost(seed: str) -> None:
         found = said("1.P", layout, seed)
         assert found.verdict.right, (layout, found.verdict.says)
         costs.add(found.verdict.cost)
-    assert len(costs) >= 1 and all("cache lines of 64 B" in cost for cost in costs)
+    assert len(costs) >= 1 and all("cache lines of 64 B on average; 3 is the least" in cost for cost in costs)
+
+
+def test_the_inner_digit_last_is_named_before_the_place_of_the_fields() -> None:
+    for layout in ("<F, x_out, y, x_in=8>", "<x_out, F, y, x_in=8>"):
+        assert said("1.P", layout).model == "inner-digit-last"
+    assert said("1.P", "<F, x_in=8, x_out, y>").model == "fields-innermost"
 
 
 def test_what_breaks_a_rule_is_marked_in_the_own_memory() -> None:

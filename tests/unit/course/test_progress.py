@@ -128,6 +128,26 @@ def test_the_same_answer_again_is_no_attempt(folder: Path) -> None:
     assert len(Progress(folder).attempts()) == 2
 
 
+WRONG = ("<F, x, y>", "<F, y, x>", "<x, F, y>", "<x, y, F>", "<y, x, F>")
+
+
+def test_the_fourth_wrong_answer_brings_the_solution(folder: Path) -> None:
+    told = ["Solution:" in str(lessons.check("1.P", answer)) for answer in (*WRONG[:2], WRONG[0], *WRONG[2:])]
+    assert told == [False, False, False, False, True, True], "the third one was the first once more"
+
+
+def test_who_was_right_once_is_told_no_solution(folder: Path) -> None:
+    assert lessons.check("1.P", "<x_in=8, F, x_out, y>").right
+    assert not any("Solution:" in str(lessons.check("1.P", answer)) for answer in WRONG)
+
+
+def test_a_cell_that_waits_for_an_answer_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert not lessons.answered("1.P")
+    assert capsys.readouterr().out == "Answer 1.P first, then run this cell again.\n"
+    lessons.check("1.P", WRONG[0])
+    assert lessons.answered("1.P") and capsys.readouterr().out == ""
+
+
 def test_a_line_has_nothing_personal(tmp_path: Path) -> None:
     new_folder(tmp_path, "Ada Lovelace", "a class")
     try:

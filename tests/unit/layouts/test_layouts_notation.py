@@ -83,7 +83,7 @@ def test_errors_point(text: str, position: int, expected: str) -> None:
 
 
 def test_components_are_checked_too() -> None:
-    with pytest.raises(LayoutError, match="F, the field space, is missing"):
+    with pytest.raises(LayoutError, match="F is missing; expected F exactly once, also where there is one field"):
         Layout([Component("x")])
     with pytest.raises(LayoutError, match="appears twice"):
         Layout([FIELDS, Component("x"), Component("x")])

@@ -45,7 +45,7 @@ def test_what_cannot_be_read_hides_the_names_behind_it() -> None:
 @pytest.mark.parametrize(
     ("text", "message", "position"),
     [
-        ("x, y", "F, the field space, is missing; expected F exactly once", 4),
+        ("x, y", "F is missing; expected F exactly once, also where there is one field", 4),
         ("<F, x >", "Dimension 'y' is missing", 6),
         ("F, y, x_out, x_in=9", "Block x_in=9 is larger than dimension 'x' of size 8; expected at most 8", 13),
         (

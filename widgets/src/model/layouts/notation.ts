@@ -263,7 +263,11 @@ function check(found: readonly Placed[]): void {
   for (const [dim, parts] of byDim) checkDimension(dim, parts);
   const last = found.at(-1);
   if (fields.length === 0 && last !== undefined)
-    throw new Wrong(last.position + [...partText(last.part)].length, "F, the field space, is missing", "F exactly once");
+    throw new Wrong(
+      last.position + [...partText(last.part)].length,
+      "F is missing",
+      "F exactly once, also where there is one field",
+    );
 }
 
 function checkDimension(dim: string, placed: readonly Placed[]): void {
