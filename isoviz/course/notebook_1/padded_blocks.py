@@ -20,6 +20,10 @@ def _missing(size: int, block: int) -> int:
     return -size % block
 
 
+def _empty(places: int) -> str:
+    return "1 place is empty" if places == 1 else f"{places or 'no'} places are empty"
+
+
 def _least(size: int) -> list[int]:
     """The blocks that leave the least padding."""
     least = min(_missing(size, block) for block in _BLOCKS)
@@ -88,7 +92,7 @@ def _judge(answer: Any, given: Given) -> Verdict:
     words: dict[str, object] = {
         "answer": f"{nbytes:,}", "room": f"{room:,}", "yours": block,
         "count": -(-size // block), "held": size - (size - 1) // block * block,
-        "empty": "1 stays empty" if missing == 1 else f"{missing} stay empty",
+        "empty": _empty(missing),
     }  # fmt: skip
     is_least, is_counted = block in _least(size), nbytes == _padded(given)
     says = "right" if is_least else "block"
@@ -117,7 +121,7 @@ def _words(given: Given) -> dict[str, object]:
         "size_a": fields.sizes[0], "size_b": fields.sizes[1], "entry": fields.nbytes,
         "full": size // block, "rest": size % block, "blocks": whole // block, "whole": whole,
         "bytes": f"{_padded(given):,}",
-        "least": " or ".join(map(str, least)), "least_left": _missing(size, least[0]) or "none",
+        "least": " or ".join(map(str, least)), "least_empty": _empty(_missing(size, least[0])),
     }  # fmt: skip
 
 
