@@ -6,6 +6,8 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,12 +15,14 @@ import numpy as np
 from isoviz.course.exercise import Given, Kind, NotAnAnswer
 from isoviz.errors import show
 from isoviz.layouts import FieldSpace, IndexSpace, Layout, Linearization
-from isoviz.units import parse_bytes, parse_rate, parse_seconds
+from isoviz.units import format_bytes, parse_bytes, parse_rate, parse_seconds
 
 LARGEST = 1e30
 LONGEST_TEXT = 400
 _SPELT_OUT = re.compile(r"(?<![A-Za-z])\s*bytes?$", re.IGNORECASE)
 _FRACTION = re.compile(r"(?P<number>[0-9]+\.[0-9]+)\s*(?P<unit>[A-Za-z]*)")
+_DIGITS = re.compile(r"[0-9][0-9.,_ ]*[0-9]")
+_THOUSANDS = re.compile(r"[1-9][0-9]{0,2}(?P<mark>[,_ ])[0-9]{3}((?P=mark)[0-9]{3})*(\.[0-9]+)?")
 _UNITS: dict[str, tuple[Callable[[str], float], str]] = {
     "B": (parse_bytes, "24 or '24 B'"),
     "s": (parse_seconds, "0.012 or '12 ms'"),
@@ -40,17 +44,23 @@ class Number(Kind):
     relative: float = 0.0
     absolute: float = 0.0
     least: float = -LARGEST
+    most: float = LARGEST
+    floors: bool = False  # a size that is computed is rounded down to whole bytes
 
     def read(self, answer: object, given: Given) -> float | int:  # noqa: ARG002  no number says how it is read
         """The number in bytes, seconds, bytes per second, per cent, or without a unit."""
         number = self._number(answer)
-        if not math.isfinite(number) or abs(number) > LARGEST:
-            raise NotAnAnswer(f"expected {self._expected()}: a number that is finite, got {show(answer)}")
+        if math.isnan(number):
+            raise NotAnAnswer(f"expected {self._expected()}, got {show(answer)}")
+        if abs(number) > LARGEST:
+            raise NotAnAnswer(f"expected {self._expected()}; this number is too large")
         if number < self.least:
-            raise NotAnAnswer(f"expected {self._expected()}: at least {self.least:g}, got {show(answer)}")
+            raise NotAnAnswer(f"expected {self._expected()}: at least {self._told(self.least)}, got {show(answer)}")
+        if number > self.most:
+            raise NotAnAnswer(f"expected {self._expected()}: at most {self._told(self.most)}, got {show(answer)}")
         if not self.whole:
             return float(number)
-        if number != int(number):
+        if number != int(number) and not self.floors:
             raise NotAnAnswer(f"expected {self._expected()}, got {show(answer)}")
         return int(number)
 
@@ -65,6 +75,11 @@ class Number(Kind):
             return int(answer) if abs(int(answer)) < LARGEST else math.inf
         if isinstance(answer, float | np.floating):
             return float(answer)
+        if isinstance(answer, Decimal | Fraction):
+            try:
+                return float(answer)
+            except (ValueError, OverflowError):
+                raise NotAnAnswer(f"expected {self._expected()}; this number is none that a float can hold") from None
         if isinstance(answer, str):
             return self._parsed(str(answer))
         raise NotAnAnswer(f"expected {self._expected()}, got {show(answer)}")
@@ -73,18 +88,31 @@ class Number(Kind):
         text = text.strip().replace("−", "-")
         if len(text) > 60:
             raise NotAnAnswer(f"expected {self._expected()}, got a longer text")
+        text = _DIGITS.sub(self._without_marks, text)
         parse = _UNITS.get(self.unit, (None, ""))[0]
         if parse is not None:
             if self.unit == "B":  # statements say "bytes"
                 text = _SPELT_OUT.sub(" B", text)
-            fraction = None if self.whole or self.unit != "B" else _FRACTION.fullmatch(text)
-            if fraction is not None:  # a mean of runs, or a run for a rate: '426.1 KiB'
+            fraction = None if self.unit != "B" or (self.whole and not self.floors) else _FRACTION.fullmatch(text)
+            if fraction is not None:  # a mean of runs, a run for a rate, a chunk: '426.1 KiB'
                 return float(fraction["number"]) * parse_bytes(f"1{fraction['unit']}")
             return parse(text)  # says itself what is wrong
         try:
-            return float(text.removesuffix(self.unit).replace(",", "").replace("_", "")) if self.unit else float(text)
+            return float(text.removesuffix(self.unit)) if self.unit else float(text)
         except ValueError:
             raise NotAnAnswer(f"expected {self._expected()}, got {show(text)}") from None
+
+    def _without_marks(self, found: re.Match[str]) -> str:
+        """Digits without the marks of thousands. A comma anywhere else may mean a point, and is not guessed."""
+        digits = found[0]
+        if _THOUSANDS.fullmatch(digits):
+            return re.sub("[,_ ]", "", digits)
+        if re.search("[,_ ]", digits):
+            raise NotAnAnswer(f"{show(digits)} can be read in two ways; write a point before decimals, such as 0.053, or 1,296")
+        return digits
+
+    def _told(self, bound: float) -> str:
+        return format_bytes(bound) if self.unit == "B" else f"{bound:g}"
 
     def _expected(self) -> str:
         sort = "a whole number" if self.whole else "a number"

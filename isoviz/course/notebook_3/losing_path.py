@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from typing import Any
 
@@ -109,10 +110,8 @@ def _like_the_other(given: Given) -> dict[str, float]:
 def _judge(answer: dict[str, float], given: Given) -> Verdict:
     factor, slot, best = answer["factor"], answer["slot"], _best(given)
     words: dict[str, object] = {"factor": f"{factor:.4g}", "slot_said": format_bytes(slot)}
-    if not SLOTS[0] <= slot <= MOST:
-        return Verdict(False, LOSING_PATH.text("says", "slot", given=given, **words), words)
     winner, loser = (path_rates.sustained(_data(given, path, slot, factor)) for path in ("winner", "loser"))
-    words |= {"winner_rate": rate_text(winner), "loser_rate": rate_text(loser)}
+    words |= {"winner_rate": rate_text(winner), "loser_rate": rate_text(loser), "share": f"{100 * loser / winner:.4g} %"}
     words["one_rate"] = rate_text(path_rates.sustained(_data(given, "loser", slot)))
     wins = _wins(given, factor * (1 + 1e-9), slot)
     right = wins and factor <= NEAR * best["factor"]
@@ -172,7 +171,7 @@ def _words(given: Given) -> dict[str, object]:
         "slot_text": format_bytes(given["slot"]),
         "winner_now": rate_text(winner),
         "loser_now": rate_text(loser),
-        "best_factor": f"{best['factor']:.3f}",
+        "best_factor": f"{math.ceil(best['factor'] * 1000) / 1000:.3f}",
         "best_slot": format_bytes(best["slot"]),
         "kept_factor": f"{factors[given['slot']]:.3f}",
         "best_rate": rate_text(path_rates.sustained(_data(given, "winner", best["slot"]))),
@@ -182,7 +181,7 @@ def _words(given: Given) -> dict[str, object]:
 FACTOR = Number("a factor", relative=0.004, least=1)
 LOSING_PATH = Exercise(
     "3.P",
-    Several({"factor": FACTOR, "slot": Number("a slot", "B", least=0)}),
+    Several({"factor": FACTOR, "slot": Number("a slot", "B", least=SLOTS[0], most=MOST)}),
     _draw,
     _judge,
     (

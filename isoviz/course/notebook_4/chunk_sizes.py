@@ -137,7 +137,7 @@ def _wrong_ones(chunks: dict[str, int], given: Given) -> list[bool]:
     return [chunks[part] > best_chunk(given[part]) for part in wrong]
 
 
-_CHUNK = Number("a chunk", "B", whole=True, least=1)
+_CHUNK = Number("a chunk", "B", whole=True, least=1, floors=True)
 CHUNK_SIZES = Exercise(
     "4.2",
     Several({"small": _CHUNK, "large": _CHUNK}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from functools import lru_cache
 from typing import Any
@@ -122,12 +123,20 @@ def _picture(given: Given, chunk: int, slots: int) -> ShownMarkup:
     return timeline_html((title, _first_chunks(given, chunk, slots), 0.0), buffers=True, title=title)
 
 
+def _told_chunk(given: Given) -> str:
+    """The least chunk in MiB with two decimals, rounded up to one that is fast enough: shorter last chunks make rates jump."""
+    hundredths = math.ceil(_least_chunk(given) / (1 << 20) * 100)
+    while _rate(given, math.floor(hundredths / 100 * (1 << 20)), 2) < _asked(given):
+        hundredths += 1
+    return f"{hundredths / 100:g} MiB"
+
+
 def _words(given: Given) -> dict[str, object]:
     least = _least_chunk(given)
     return {
         "payload": format_bytes(given["bytes"]), "disk": format_rate(given["disk_rate"]), "gpu": format_rate(given["gpu_rate"]),
         "setup_time": f"{given['setup']} ms", "asked_rate": format_rate(_asked(given)), "limit": format_bytes(LIMIT),
-        "share_asked": f"{100 * SHARE:.0f} %", "least_chunk": format_bytes(least), "least_buffer": format_bytes(2 * least),
+        "share_asked": f"{100 * SHARE:.0f} %", "least_chunk": _told_chunk(given), "least_buffer": format_bytes(2 * least),
         "half_limit": format_bytes(LIMIT // 2),
     }  # fmt: skip
 
@@ -167,7 +176,7 @@ DESIGNED_PIPELINE = Exercise(
     "4.P",
     Several(
         {
-            "chunk": Number("the chunk", "B", whole=True, least=1),
+            "chunk": Number("the chunk", "B", whole=True, least=1, floors=True),
             "slots": Number("the slots", whole=True, least=1),
         }
     ),

@@ -40,7 +40,7 @@ def _verdict(exercise: Exercise, pipeline: Pipeline, answer: float, given: Given
     is_right = exercise.kind.same(answer, end)
     words: dict[str, object] = {"answer": format_seconds(answer)}
     if is_right:
-        says = exercise.text("says", "right", given=given, end=format_seconds(end))
+        says = exercise.text("says", "right", given=given, end=_ms(end))
     elif answer < end:
         says = exercise.text("says", "early", given=given, **words, doing=at_work(pipeline, answer))
     else:
@@ -61,7 +61,7 @@ def _words(given: Given) -> dict[str, object]:
     return {
         **_given_words(given),
         "sum": _ms(sum(pipeline.hops)), "most": _ms(max(pipeline.hops)), "slowest": pipeline.slowest,
-        "rest": pipeline.chunks - 1, "end": format_seconds(pipeline.seconds), "last": _ms(pipeline.hops[-1]),
+        "rest": pipeline.chunks - 1, "end": _ms(pipeline.seconds), "last": _ms(pipeline.hops[-1]),
         "arrives": _ms(pipeline.setup + sum(pipeline.hops)), "works": _ms(pipeline.chunks * max(pipeline.hops)),
         "mean": _ms(sum(pipeline.hops) / HOPS), "stored": _ms(pipeline.chunks * sum(pipeline.hops)),
     }  # fmt: skip
@@ -102,7 +102,7 @@ def _words_of_one_slot(given: Given) -> dict[str, object]:
     one, other = sorted(range(HOPS), key=pipeline.hops.__getitem__)[-2:]
     return {
         **_words(given),
-        "end": format_seconds(pipeline.seconds), "two": format_seconds(pipeline_of(given).seconds),
+        "end": _ms(pipeline.seconds), "two": _ms(pipeline_of(given).seconds),
         "pair": _ms(_pair(pipeline)), "here": at, "there": at + 1,
         "slow": min(one, other), "slow_too": max(one, other),
     }  # fmt: skip

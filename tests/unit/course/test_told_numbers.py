@@ -1,0 +1,85 @@
+"""Numbers as learners type them, and those that solutions tell: typed back, they are right."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from course_cases import FULL
+
+from isoviz.course.checking import judged
+from isoviz.course.classroom import drawn
+from isoviz.course.exercise import NotAnAnswer
+from isoviz.course.kinds import Number
+from isoviz.course.lessons import every_exercise
+
+SEEDS = 60 if FULL else 4
+EXERCISES = every_exercise()
+TOLD = {
+    "1.5": r"\(([\d,]+), (\d+)",
+    "2.2": r"([\d,]+ B)",
+    "2.5": r"\((\d+), (\d+)",
+    "3.3": r"\((\w+), ([\d.]+)\)",
+    "3.P": r"\(([\d.]+), '([^']+)'\)",
+    "4.1": r"([\d.,]+ \w+):",
+    "4.2": r"([\d.,]+ [KMG]iB) and ([\d.,]+ [KMG]iB)",
+    "4.3": r"([\d.,]+ \w+):",
+    "4.P": r"\(([^,]+), (\d)",
+}
+"""Where the solution of an exercise has its numbers."""
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_what_a_solution_tells_is_right(name: str) -> None:
+    for seed in range(SEEDS):
+        given = drawn(EXERCISES[name], f"told {seed}")
+        solution = EXERCISES[name].text("solution", given=given)
+        found = re.match(TOLD[name], solution)
+        assert found, solution
+        answer = found.groups() if len(found.groups()) > 1 else found[1]
+        verdict = judged(EXERCISES[name], answer, given).verdict
+        assert verdict.right, (given, answer, verdict.says)
+
+
+@pytest.mark.parametrize(
+    ("unit", "answer", "number"),
+    [
+        ("", "1,296", 1296),
+        ("", "71_095", 71095),
+        ("", "1 008", 1008),
+        ("s", "0.053 s", 0.053),
+        ("s", "1,296 ms", 1.296),
+        ("%", "1,250.5 %", 1250.5),
+        ("", Decimal("1.5"), 1.5),
+        ("", Fraction(3, 2), 1.5),
+        ("B", "4,032 B", 4032),
+    ],
+)
+def test_marks_of_thousands_are_read(unit: str, answer: Any, number: float) -> None:
+    assert Number("a number", unit).read(answer, {}) == pytest.approx(number)
+
+
+@pytest.mark.parametrize("unit", ["", "s", "B", "B/s", "%"])
+@pytest.mark.parametrize(
+    "answer", ["0,053", "4_29", "6_6,3", "1,29", "01,296", "1,2345", Decimal("nan"), Fraction(10**400), 1e31]
+)
+def test_numbers_that_can_be_meant_in_two_ways_are_not_counted(unit: str, answer: Any) -> None:
+    with pytest.raises(NotAnAnswer):
+        Number("a number", unit).read(answer, {})
+
+
+def test_sizes_that_are_computed_are_rounded_down() -> None:
+    assert Number("a chunk", "B", whole=True, floors=True).read("3.55 MiB", {}) == 3722444
+    assert Number("a chunk", "B", whole=True, floors=True).read(739062.5, {}) == 739062
+    with pytest.raises(NotAnAnswer):
+        Number("a byte", "B", whole=True).read(24.5, {})
+
+
+def test_a_slot_outside_of_its_bounds_is_not_counted() -> None:
+    given = drawn(EXERCISES["3.P"], "told 0")
+    for slot in (0, 1, "128 MiB"):
+        with pytest.raises(NotAnAnswer, match=r"1 MiB|64 MiB"):
+            judged(EXERCISES["3.P"], (1.5, slot), given)
