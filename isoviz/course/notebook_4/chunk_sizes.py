@@ -80,10 +80,11 @@ def _facts(nbytes: int, chunk: int) -> dict[str, object]:
     """What T is made of for chunks of some size."""
     plan = _plan(nbytes, chunk)
     hops = [full for full, _ in plan.only.chunk_seconds()]
+    count = round(nbytes / plan.chunk_bytes, 1)  # T counts a shorter last chunk as a fraction
     return {
         "bytes": _mebibytes(nbytes),
         "chunk": format_bytes(plan.chunk_bytes),
-        "count": f"{plan.chunk_count:,} chunk{'s'[: plan.chunk_count > 1]}",
+        "count": f"{f'{count:,.1f}'.removesuffix('.0')} chunk{'s'[: count > 1]}",
         "latencies": format_seconds(nbytes / plan.chunk_bytes * _latency()),
         "behind": format_seconds(sum(hops[1:])),
         "time": format_seconds(plan.objective),
