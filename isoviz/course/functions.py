@@ -10,6 +10,7 @@ import queue
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 import time
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from isoviz.course.exercise import Given, Kind, NotAnAnswer, Verdict
-from isoviz.course.sandbox import LONGEST_LINE
+from isoviz.course.sandbox import BEYOND, LONGEST_LINE
 from isoviz.course.texts import Texts, shared
 from isoviz.errors import show
 
@@ -28,6 +29,8 @@ LONGEST = 100_000
 """Characters of the source of a function, at most."""
 BEGINNING = 30.0
 """Seconds for which the process may take to begin."""
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""What libraries read that begin threads of their own: a function has one thread."""
 
 
 @dataclass(frozen=True)
@@ -109,12 +112,13 @@ class Sandbox:
     def run(self, source: Source, cases: Sequence[Sequence[Any]], seconds: float = 5.0) -> list[Returned]:
         """What a function returns for each case, its arguments. All cases together may take `seconds`.
 
-        The cases after one that did not end have the same problem as it.
+        It begins in an empty folder, which is removed. The cases after one that did not end have the same problem as it.
         """
         written = {"source": source.text, "name": source.name, "file": source.file, "line": source.line}
         self._number += 1
-        self._ask({**written, "cases": cases, "seconds": seconds, "number": self._number})
-        found = list(self._answers(seconds))
+        with tempfile.TemporaryDirectory(prefix="isoviz-", ignore_cleanup_errors=True) as folder:
+            self._ask({**written, "cases": cases, "seconds": seconds, "folder": folder, "number": self._number})
+            found = list(self._answers(seconds))
         # Fewer answers than cases: the function has ended its process with a status that says that all is well.
         missing = found[-1] if found and found[-1].problem else Returned(problem="ended")
         return (found + [missing] * len(cases))[: len(cases)]
@@ -134,45 +138,39 @@ class Sandbox:
                     raise
 
     def _answers(self, seconds: float) -> Iterator[Returned]:
-        said = self._said(BEGINNING)
-        end = time.monotonic() + seconds
-        while said is not None:
-            if "begun" not in said:
-                yield self._returned(said, seconds)
-            if "endless" in said or "ended" in said:
-                self._end()
-                return
-            said = self._said(end - time.monotonic())
+        word, value = self._told(BEGINNING)
+        end = time.monotonic() + seconds + BEYOND  # the process keeps the time, unless the function has stopped it
+        while word != "done":
+            if word == "said":
+                yield _returned(value)
+            word, value = self._told(end - time.monotonic())
+        if value:
+            yield Returned(problem="endless" if value == "endless" else "ended", words={"seconds": f"{seconds:g}"})
+            self._end()
 
-    @staticmethod
-    def _returned(said: dict[str, Any], seconds: float) -> Returned:
-        if "raised" in said:
-            where = "" if said.get("line") is None else f" in its line {said['line']}"
-            return Returned(problem="raised", words={"error": said["raised"], "text": said.get("text", ""), "where": where})
-        if "returned" in said:
-            return Returned(said["returned"])
-        return Returned(problem="endless" if "endless" in said else "ended", words={"seconds": f"{seconds:g}"})
-
-    def _said(self, timeout: float) -> dict[str, Any] | None:
-        """The next thing that the process says of this request, or that it says nothing. None: it has done all cases."""
+    def _told(self, timeout: float) -> tuple[str, Any]:
+        """The next word that the process says of this request, and its value. A process that says nothing is done."""
         end = time.monotonic() + timeout
         while True:
             try:
                 line = self._lines.get(timeout=max(end - time.monotonic(), 0.0))
             except queue.Empty:
-                return {"endless": True}
+                return "done", "endless"
+            if not line:
+                return "done", "ended"
             try:
-                number, said = json.loads(line)
-            except (ValueError, TypeError, RecursionError):  # it is gone, or the function has written there itself
-                return {"ended": True}
+                number, word, value = json.loads(line)
+            except (ValueError, TypeError, RecursionError):  # the function has written there itself
+                return "said", None
             if number == self._number:
-                return said if said is None or isinstance(said, dict) else {"ended": True}
+                return word, value
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None:
             process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "isoviz.course.sandbox"],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
+                env={**os.environ, **dict.fromkeys(_THREADS, "1")},
             )  # fmt: skip
             self._process, self._lines = process, queue.Queue()
             threading.Thread(target=_read, args=(process.stdout, self._lines), daemon=True).start()
@@ -180,22 +178,34 @@ class Sandbox:
 
     def _end(self) -> None:
         process, self._process = self._process, None
-        if process is not None:
+        if process is None:
+            return
+        assert process.stdin is not None
+        with suppress(OSError):
+            process.stdin.close()  # a function that still runs is ended with all that it started
+        try:
+            process.wait(BEYOND)
+        except subprocess.TimeoutExpired:
             with suppress(OSError):
                 if hasattr(os, "killpg"):
                     os.killpg(process.pid, signal.SIGKILL)
                 else:
                     process.kill()
-            if process.stdin is not None:
-                with suppress(OSError):
-                    process.stdin.close()
             process.wait()
 
 
+def _returned(said: Any) -> Returned:
+    if isinstance(said, dict) and "raised" in said:
+        where = "" if said.get("line") is None else f" in its line {said['line']}"
+        return Returned(problem="raised", words={"error": said["raised"], "text": said.get("text", ""), "where": where})
+    if isinstance(said, dict) and "returned" in said:
+        return Returned(said["returned"])
+    return Returned(problem="ended")
+
+
 def _read(lines: IO[bytes], into: queue.Queue[bytes]) -> None:
-    """Read until all are gone who can write there: a process that a function left behind may be among them."""
     with lines:
-        while line := lines.readline(LONGEST_LINE):
+        while line := lines.readline(2 * LONGEST_LINE):
             into.put(line)
     into.put(b"")
 

@@ -1,8 +1,13 @@
-"""The process in which a learner's function runs: `python -P -m isoviz.course.sandbox`. It has limits, and nothing of the kernel.
+"""The process from which learners' functions run: `python -P -m isoviz.course.sandbox`.
 
-It reads one JSON object from each line of its input: the source of a function, the data of its cases, and the number of the
-request. It answers with that number and what each case returned, one line each, and with `null` after the last. Each function has
-a process of its own where the system can fork. What a function leaves running there speaks with an old number: nobody listens.
+It reads one JSON object from each line of its input: the source of a function, the data of its cases, the seconds they may take,
+an empty folder, and the number of the request. It answers with lines `[number, word, value]`: "begun"; "said" with what a case
+returned or raised, for one case after the other; "done" with "", "endless" or "ended".
+
+Where the system can fork, each function has a process of its own, which begins in the empty folder, and a pipe of its own. Of
+this pipe at most one line for each case is passed on, as said by this function. Before "done", what it left running is ended: on
+Linux also what has a session of its own. So nothing that a function does or leaves running speaks for another. It has the rights
+of whoever asks, all the same: as root it could still get at any process.
 """
 
 from __future__ import annotations
@@ -11,10 +16,16 @@ import contextlib
 import io
 import json
 import os
+import select
+import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable
+from functools import partial
 from typing import Any, BinaryIO
+
+from isoviz.launch.guardian import SUBREAPER, descendants, die_with, prctl
 
 MEMORY = 4 << 30
 """The most address space that a function may take, in bytes."""
@@ -22,39 +33,108 @@ BEYOND = 2
 """Seconds after its time after which a function is ended from inside. Whoever asks for it ends it before."""
 LONGEST_LINE = 1 << 22
 """The most bytes of one answer."""
+_CLEARING = 1.0
+"""The most seconds for ending what a function has left running."""
+_DUMPABLE = 4
+"""The option of `prctl` by which only root opens what a process has open."""
+
+Tell = Callable[[bytes], None]
 
 
 def main() -> None:
     """Serve until the input ends."""
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a function prints is no answer
+    prctl(SUBREAPER, 1)
+    prctl(_DUMPABLE, 0)
     for line in sys.stdin.buffer:
         asked = json.loads(line)
-        number = asked["number"]
-        _say(answers, number, {"begun": True})
-        if not hasattr(os, "fork"):
-            serve(asked, answers)
-            _say(answers, number, None)
-            continue
-        child = os.fork()
-        if child == 0:
+        say = partial(_say, answers, asked["number"])
+        say("begun")
+        problem = _watched(asked, answers, partial(say, "said")) if hasattr(os, "fork") else serve(asked, partial(say, "said"))
+        say("done", json.dumps(problem).encode())
+
+
+def _say(answers: BinaryIO, number: int, word: str, value: bytes = b"null") -> None:
+    answers.write(b'[%d, "%b", %b]\n' % (number, word.encode(), value))
+
+
+def _watched(asked: dict[str, Any], answers: BinaryIO, tell: Tell) -> str:
+    """Run a function in a process of its own, and end all of it; returns what went wrong, or ""."""
+    reading, writing = os.pipe()
+    server, child = os.getpid(), os.fork()
+    if child == 0:
+        try:
+            os.setsid()
+            die_with(server)
+            for each in (answers.fileno(), reading):
+                os.close(each)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # the requests after this one are not for it
+            os.chdir(asked["folder"])
             _limit(asked["seconds"])
-            serve(asked, answers)
+            with os.fdopen(writing, "wb") as answer:
+                serve(asked, partial(_write, answer))
+        finally:
             os._exit(0)
-        _, status = os.waitpid(child, 0)
-        if status != 0:
-            _say(answers, number, {"ended": True})
-        _say(answers, number, None)
+    os.close(writing)
+    try:
+        problem = _passed_on(asked, reading, tell)
+    finally:
+        os.close(reading)
+        is_clear = _cleared(child)
+    return problem if is_clear else "ended"
 
 
-def serve(asked: dict[str, Any], answers: BinaryIO) -> None:
-    """Call the function with each case, and say what it returned or raised."""
+def _passed_on(asked: dict[str, Any], reading: int, tell: Tell) -> str:
+    """Pass on what a function says, until it has said all or can say no more; "endless" where that takes too long."""
+    end = time.monotonic() + asked["seconds"]
+    left, rest = len(asked["cases"]), b""
+    while left and len(rest) <= LONGEST_LINE:
+        ready = select.select([reading, 0], [], [], max(end - time.monotonic(), 0.0))[0]
+        if reading not in ready:  # it is late, or whoever asked is gone
+            return "endless"
+        said = os.read(reading, 1 << 16)
+        if not said:
+            break
+        *lines, rest = (rest + said).split(b"\n")
+        for each in lines[:left]:
+            tell(each)
+        left -= len(lines[:left])
+    return ""
+
+
+def _cleared(child: int) -> bool:
+    """End a function's process and what it has left running, which this process has adopted; whether nothing is left."""
+    with contextlib.suppress(OSError):
+        os.killpg(child, signal.SIGKILL)
+    with contextlib.suppress(OSError):
+        os.kill(child, signal.SIGKILL)  # it may have had no time to begin a session
+    end = time.monotonic() + _CLEARING
+    while time.monotonic() < end:
+        try:
+            if os.waitpid(-1, os.WNOHANG)[0]:
+                continue
+        except ChildProcessError:
+            return True
+        for each in descendants(os.getpid()):
+            with contextlib.suppress(OSError):
+                os.kill(each, signal.SIGKILL)
+        time.sleep(0.001)
+    return False
+
+
+def _write(answer: BinaryIO, line: bytes) -> None:
+    answer.write(line + b"\n")
+    answer.flush()
+
+
+def serve(asked: dict[str, Any], tell: Tell) -> str:
+    """Call the function with each case, and tell what it returned or raised."""
     try:
         function = compiled(asked["source"], asked["name"], asked["file"], asked["line"])
     except BaseException as error:  # noqa: BLE001  sys.exit as well
-        _say(answers, asked["number"], _raised(error, asked["file"]))
-        return
+        tell(_line(_raised(error, asked["file"])))
+        return ""
     for case in asked["cases"]:
         try:
             with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
@@ -62,7 +142,8 @@ def serve(asked: dict[str, Any], answers: BinaryIO) -> None:
             said = {"returned": plain(returned)}
         except BaseException as error:  # noqa: BLE001  sys.exit as well
             said = _raised(error, asked["file"])
-        _say(answers, asked["number"], said)
+        tell(_line(said))
+    return ""
 
 
 def compiled(source: str, name: str, file: str, line: int) -> Callable[..., Any]:
@@ -105,19 +186,17 @@ def _raised(error: BaseException, file: str) -> dict[str, Any]:
 def _limit(seconds: float) -> None:
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
-        import signal
 
         signal.alarm(int(seconds) + BEYOND)  # also where whoever asked is gone
         resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))  # neither processes nor threads, but for root
 
 
-def _say(answers: BinaryIO, number: int, said: Any) -> None:
-    line = json.dumps([number, said]).encode() + b"\n"
-    if len(line) > LONGEST_LINE:
-        line = json.dumps([number, {"returned": {"type": "a huge value"}}]).encode() + b"\n"
-    answers.write(line)
+def _line(said: dict[str, Any]) -> bytes:
+    line = json.dumps(said).encode()
+    return line if len(line) <= LONGEST_LINE else b'{"returned": {"type": "a huge value"}}'
 
 
 if __name__ == "__main__":

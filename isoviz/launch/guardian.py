@@ -34,7 +34,7 @@ _OF_MPI = ("mpich_", "sm_segment.", "ucx_shm_", "osc_", "vader_segment.", "psm2_
 """How the names of the files begin that MPI libraries leave in /dev/shm. Other files there may be a user's data."""
 FOLDERS = "isoviz-job-"
 """How the names of the folders of jobs begin."""
-_PARENT_DIES, _SUBREAPER = 1, 36
+_PARENT_DIES, SUBREAPER = 1, 36
 _TICK = 0.25
 _WAITING = 4096
 """Connections that wait to be accepted, at most; the system may have a lower limit."""
@@ -209,7 +209,7 @@ class _Guardian:
         self.terminated = False
 
     def run(self) -> None:
-        prctl(_SUBREAPER, 1)
+        prctl(SUBREAPER, 1)
         for number in (signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, lambda *_: None)  # It wakes `poll`; the wakeup descriptor tells the rest.

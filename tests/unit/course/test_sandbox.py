@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from isoviz.course.functions import Cases, Returned, Sandbox, Source, one_sandbox
+from isoviz.launch.guardian import born, descendants
 
 CASES = [[1], [2], [3]]
 SHORT = 0.4
+PIPES = """import os
+pipes = []
+for each in os.listdir('/proc/self/fd'):
+    if os.path.exists(f'/proc/self/fd/{each}') and os.readlink(f'/proc/self/fd/{each}').startswith('pipe:'):
+        pipes.append(int(each))
+"""
 WORDS = {"i": 0, "j": 0, "answer": 0}  # for what is said of a right answer to 1.1
 
 
@@ -45,7 +53,11 @@ def test_values_come_back_in_the_order_of_the_cases() -> None:
         ("return f(data)", "raised"),
         ("return bytearray(1 << 40)", "raised"),
         ("return input()", "raised"),
-        ("import os; os.write(3, b'no such thing' * 10)\nos.write(3, b'\\n')\nreturn 1", "ended"),
+        (PIPES + "for each in pipes: os.write(each, b'no such thing\\n' * 10)\nreturn 1", "ended"),
+        (PIPES + 'for each in pipes: os.write(each, b\'1], [2, "said", {"returned": 1}\\n\' * 3)\nreturn 1', "ended"),
+        (PIPES + "for each in pipes: os.close(each)\nreturn 1", "ended"),
+        ("import os, signal; os.kill(os.getppid(), signal.SIGKILL); signal.pause()", "ended"),
+        ("import os, signal; os.kill(os.getppid(), signal.SIGSTOP); signal.pause()", "endless"),
         ("return data.no_such_thing", "raised"),
         ("return undefined", "raised"),
     ],
@@ -128,6 +140,67 @@ def test_a_process_left_behind_neither_holds_up_nor_answers_for_another() -> Non
         assert [each.value for each in sandbox.run(source(body), CASES)] == [1, 2, 3]
         found = sandbox.run(source("import threading\nthreading.Event().wait(0.2)\nreturn -data"), CASES)
     assert [each.value for each in found] == [-1, -2, -3]
+
+
+LEFT_BEHIND = (
+    PIPES
+    + """import threading
+def shout():
+    os.setsid()
+    data = b'{"returned": 99}\\n[2, "said", {"returned": 99}]\\n[2, "done", ""]\\n' * 10
+    while True:
+        for each in pipes:
+            try: os.write(each, data)
+            except OSError: pass
+        threading.Event().wait(0.001)
+"""
+)
+
+
+@pytest.mark.parametrize("ending", ["return data", "signal.pause()", "os._exit(0)", "os.kill(os.getpid(), 9)"])
+def test_what_a_function_leaves_behind_neither_harms_nor_helps_the_next(ending: str) -> None:
+    """Processes in sessions of their own shout answers for the next function; however theirs ends, they end with it."""
+    body = LEFT_BEHIND + f"import signal\nfor _ in range(3):\n    if os.fork() == 0: shout()\n{ending}"
+    with Sandbox() as sandbox:
+        first = sandbox.run(source(body), CASES[:1], SHORT)
+        for number, problem in ((1, ""), (0, "raised")):
+            found = sandbox.run(source(f"import threading\nthreading.Event().wait(0.05)\nreturn data / {number}"), CASES)
+            assert problems(found) == [problem] * 3 and 99 not in [each.value for each in found]
+        assert first[0].value in (1, 99, None)
+        assert descendants(sandbox._process.pid) == []  # type: ignore[union-attr]
+
+
+def test_nothing_of_a_function_runs_on_where_the_kernel_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    def interrupted(timeout: float) -> tuple[str, Any]:
+        word, value = told(timeout)
+        if word == "said":
+            seen.extend(descendants(sandbox._process.pid))  # type: ignore[union-attr]
+            raise KeyboardInterrupt
+        return word, value
+
+    body = "import os, signal\nif data == 2: signal.pause()\nif os.fork() == 0:\n    os.setsid()\n    signal.pause()\nreturn 1"
+    sandbox = Sandbox()
+    told = sandbox._told
+    monkeypatch.setattr(sandbox, "_told", interrupted)
+    with pytest.raises(KeyboardInterrupt), sandbox:
+        sandbox.run(source(body), CASES)
+    assert len(seen) == 2 and not any(born(each) for each in seen)
+
+
+def test_a_function_begins_in_an_empty_folder_that_is_removed() -> None:
+    body = "import os\nseen = os.listdir()\nopen(f'{data}', 'w').close()\nreturn [os.getcwd(), seen]"
+    with Sandbox() as sandbox:
+        found = [sandbox.run(source(body), CASES[:1])[0].value for _ in range(2)]
+    assert [seen for _, seen in found] == [[], []]
+    assert not any(Path(folder).exists() or Path(folder) == Path.cwd() for folder, _ in found)
+
+
+def test_what_a_function_multiplies_needs_no_threads() -> None:
+    found = run("import numpy\none = numpy.ones((300, 300))\nreturn [float((one @ one).sum()), threads()]".replace(
+        "threads()", "len(__import__('os').listdir('/proc/self/task'))"), CASES[:1])  # fmt: skip
+    assert found[0].value == [300.0**3, 1]
 
 
 def test_a_function_without_end_in_memory_ends() -> None:
