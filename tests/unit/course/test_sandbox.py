@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from isoviz.launch.guardian import born, descendants
 
 CASES = [[1], [2], [3]]
 SHORT = 0.4
+FORKS = os.geteuid() == 0
+"""Whether a function may begin processes and threads: the system's limit holds for everybody but root."""
 PIPES = """import os
 pipes = []
 for each in os.listdir('/proc/self/fd'):
@@ -129,7 +132,8 @@ def test_what_a_function_changes_elsewhere_is_not_there_for_the_next() -> None:
 
 def test_a_thread_left_behind_holds_nothing_up() -> None:
     body = "import threading\nthreading.Thread(target=threading.Event().wait).start()\nreturn data"
-    assert [each.value for each in run(body)] == [1, 2, 3]
+    found = run(body)
+    assert [each.value for each in found] == [1, 2, 3] if FORKS else problems(found) == ["raised"] * 3
 
 
 def test_a_process_left_behind_neither_holds_up_nor_answers_for_another() -> None:
@@ -137,7 +141,7 @@ def test_a_process_left_behind_neither_holds_up_nor_answers_for_another() -> Non
     body = "import os, threading\n"
     body += "if data == 3 and os.fork() == 0:\n    os.setsid()\n    threading.Event().wait(0.3)\n    return 99\nreturn data"
     with Sandbox() as sandbox:
-        assert [each.value for each in sandbox.run(source(body), CASES)] == [1, 2, 3]
+        assert [each.value for each in sandbox.run(source(body), CASES)] == [1, 2, 3 if FORKS else None]
         found = sandbox.run(source("import threading\nthreading.Event().wait(0.2)\nreturn -data"), CASES)
     assert [each.value for each in found] == [-1, -2, -3]
 
@@ -186,7 +190,7 @@ def test_nothing_of_a_function_runs_on_where_the_kernel_is_interrupted(monkeypat
     monkeypatch.setattr(sandbox, "_told", interrupted)
     with pytest.raises(KeyboardInterrupt), sandbox:
         sandbox.run(source(body), CASES)
-    assert len(seen) == 2 and not any(born(each) for each in seen)
+    assert len(seen) == 1 + FORKS and not any(born(each) for each in seen)
 
 
 def test_a_function_begins_in_an_empty_folder_that_is_removed() -> None:
