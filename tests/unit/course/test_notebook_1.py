@@ -121,7 +121,7 @@ def test_the_pane_judges_its_own_array_alone(folder: Path) -> None:
 
     numbers = course.lessons.learners_folder().given(EXERCISES["1.2"])
     assert course.given("1.2") == {name: numbers[name] for name in ("sizes", "fields")}
-    other = isoviz.LayoutEditor(numbers["layout"], space={"x": 2, "y": 4}, fields=numbers["fields"])
+    other = isoviz.LayoutEditor("<F, x, y>", space={"x": 2, "y": 4}, fields=numbers["fields"])
     assert course.check("1.2", other).kind == "unread"
     pane = course.pane("1.2")
     pane.pane.value = numbers["layout"]
