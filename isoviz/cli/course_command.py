@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 
 from isoviz.cli.output import whole_number
 
 LONGEST_NAME = 200
 """Characters of a learner's name, at most."""
+LONGEST_SEED = 1000
+"""Bytes of a file with the seed of a class, at most."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -28,7 +31,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     new.add_argument("folder", metavar="FOLDER", help="the folder to make")
     new.add_argument("--learner", metavar="NAME", help="the learner's name")
-    new.add_argument("--class-seed", metavar="SEED", help="a text that only the teacher knows")
+    _add_seed(new, "a text that only the teacher knows")
     new.add_argument("--no-solutions", action="store_true", help="hints only: no solution is told after them")
     new.set_defaults(func=run_new)
 
@@ -40,7 +43,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         " learners run with your rights, in processes with limits of time and memory.",
     )
     report.add_argument("folders", metavar="FOLDER", nargs="+", help="a learner's folder")
-    report.add_argument("--class-seed", metavar="SEED", help="the seed of the class: also compare names with numbers")
+    _add_seed(report, "the seed of the class: also compare names with numbers")
     report.add_argument("--csv", metavar="FILE", help="also write a row for each learner and exercise")
     report.add_argument("--html", metavar="FILE", help="also write the report as a page")
     report.add_argument("--json", action="store_true", help="print one JSON object")
@@ -60,6 +63,36 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     export.set_defaults(func=run_export)
 
 
+def _add_seed(parser: argparse.ArgumentParser, what: str) -> None:
+    seeds = parser.add_mutually_exclusive_group()
+    seeds.add_argument("--class-seed-file", metavar="FILE", help=f"a file with {what}")
+    seeds.add_argument("--class-seed", metavar="SEED", help="the same as a text; other programs can read it while this one runs")
+
+
+def _class_seed(args: argparse.Namespace) -> str | None:
+    """The seed of the class, or None where none is given.
+
+    Raises:
+        FileError: the file cannot be read, or it is no text. InputError: there is no text in it.
+    """
+    from isoviz.errors import FileError, InputError
+    from isoviz.regular_files import read_some
+
+    seed, source = args.class_seed, "--class-seed"
+    if args.class_seed_file is not None:
+        source = args.class_seed_file
+        found = read_some(source, LONGEST_SEED + 1)
+        if len(found) > LONGEST_SEED:
+            raise FileError(f"{source}: expected a seed of at most {LONGEST_SEED:,} bytes")
+        try:
+            seed = found.decode()
+        except UnicodeDecodeError:
+            raise FileError(f"{source}: expected a seed as text in UTF-8") from None
+    if seed is not None and not seed.strip():
+        raise InputError(f"course {args.part}: {source} is empty; expected a text that only the teacher knows")
+    return None if seed is None else seed.strip()
+
+
 def run_new(args: argparse.Namespace) -> int:
     """Make a folder."""
     from isoviz.cli.lab_command import notebooks_beside
@@ -68,11 +101,11 @@ def run_new(args: argparse.Namespace) -> int:
     from isoviz.errors import FileError, InputError
     from isoviz.regular_files import write_text
 
-    learner, seed = ((text or "").strip() for text in (args.learner, args.class_seed))
-    if (args.learner is None) != (args.class_seed is None):
-        raise InputError("course new: expected both --learner and --class-seed, or neither: numbers follow from both")
-    if args.learner is not None and not (learner and seed):
-        raise InputError(f"course new: {'--class-seed' if learner else '--learner'} is empty; expected a text")
+    learner, seed = (args.learner or "").strip(), _class_seed(args)
+    if (args.learner is None) != (seed is None):
+        raise InputError("course new: expected both --learner and --class-seed-file, or neither: numbers follow from both")
+    if args.learner is not None and not learner:
+        raise InputError("course new: --learner is empty; expected a text")
     if len(learner) > LONGEST_NAME:
         raise InputError(f"course new: the name has {len(learner):,} characters; expected {LONGEST_NAME} at most")
     folder = Path(args.folder)
@@ -80,7 +113,7 @@ def run_new(args: argparse.Namespace) -> int:
     for each in notebooks:
         if (folder / each.name).exists():
             raise FileError(f"{folder / each.name} is there already; expected a folder without it")
-    new_folder(folder, learner, seed, solutions=not args.no_solutions)
+    new_folder(folder, learner, seed or "", solutions=not args.no_solutions)
     for each in notebooks:
         write_text(folder / each.name, each.read_text(encoding="utf-8"))
     print_text(f"{folder} is made; the learner begins with {notebooks[0].name}")
@@ -94,7 +127,8 @@ def run_report(args: argparse.Namespace) -> int:
     from isoviz.figures.page import document_page
 
     check_outputs(None, (args.csv, args.html))
-    report = ClassReport(args.folders, args.class_seed or "")
+    _check_outside(args.folders, (args.csv, args.html))
+    report = ClassReport(args.folders, _class_seed(args) or "")
     if args.csv is not None:
         write_file(args.csv, report.csv().encode(), None)
     if args.html is not None:
@@ -104,6 +138,17 @@ def run_report(args: argparse.Namespace) -> int:
     else:
         print_text(report.document)
     return 0
+
+
+def _check_outside(folders: Iterable[str], outputs: Iterable[str | None]) -> None:
+    """A report tells about a whole class: it does not get into the folder of a learner, nor does it replace a file there."""
+    from isoviz.errors import FileError
+    from isoviz.regular_files import final_path
+
+    for output in filter(None, outputs):
+        for folder in folders:
+            if final_path(output).is_relative_to(Path(folder).resolve()):
+                raise FileError(f"{output}: lies in the learner's folder {folder}; expected a place outside of all of them")
 
 
 def run_export(args: argparse.Namespace) -> int:

@@ -227,6 +227,35 @@ def test_a_new_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         assert not (tmp_path / "b").exists()
 
 
+def test_a_seed_from_a_file_is_the_same_seed(pair: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "seed.txt"
+    file.write_text(f"{SEED}\n")
+    assert main(["course", "new", str(tmp_path / "c"), "--learner", "ada", "--class-seed-file", str(file)]) == 0
+    assert opened_folder(tmp_path / "c").seed == opened_folder(pair[0]).seed
+    assert main(["course", "report", str(pair[1]), "--class-seed-file", str(file)]) == 0
+    assert "Nothing: no folder is a copy" in capsys.readouterr().out
+    for content, wanted in ((b" \n", "empty"), (b"\xff", "UTF-8"), (b"x" * 2000, "at most"), (None, "no such file")):
+        if content is None:
+            file.unlink()
+        else:
+            file.write_bytes(content)
+        assert main(["course", "new", str(tmp_path / "d"), "--learner", "ada", "--class-seed-file", str(file)]) in (1, 2)
+        assert wanted in capsys.readouterr().err and not (tmp_path / "d").exists()
+
+
+def test_a_report_is_not_written_into_a_learners_folder(
+    pair: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ada, bob = map(str, pair)
+    (tmp_path / "link.csv").symlink_to(pair[1] / FILE)
+    before = (pair[1] / FILE).read_text()
+    monkeypatch.chdir(pair[1])
+    for option, path in (("--csv", f"{bob}/class.csv"), ("--html", "page.html"), ("--csv", f"{tmp_path}/link.csv")):
+        assert main(["course", "report", ada, bob, option, path]) in (1, 2)
+        assert "lies in the learner's folder" in capsys.readouterr().err
+    assert (pair[1] / FILE).read_text() == before and not (pair[1] / "page.html").exists()
+
+
 def test_a_folder_for_oneself_has_numbers_of_its_own(tmp_path: Path) -> None:
     for name in "ab":
         assert main(["course", "new", str(tmp_path / name)]) == 0
