@@ -19,17 +19,17 @@ from typing import Any
 from isoviz.course.classroom import LearnersFolder, learner_seed, opened_folder
 from isoviz.course.exercise import Exercise
 from isoviz.course.lessons import every_exercise
-from isoviz.course.outcome import Outcome
+from isoviz.course.outcome import MOST_ATTEMPTS, Outcome, judged_of
 from isoviz.course.progress import Attempt
 from isoviz.course.teaching.judging import Answered, Asked, Found, judge_again
 from isoviz.course.texts import Texts
 from isoviz.document import Cell, Document, Facts, Mark, Part, Prose, Section, Table
 from isoviz.errors import FileError, line
 
-MOST_ATTEMPTS = 50
-"""The most attempts of a learner at one exercise that are judged: the first ones, and the last."""
 COLUMNS = ("learner", "folder", "exercise", "attempts", "first", "latest", "right at attempt", "points", "wrong models")
 """The columns of the CSV file: one row for each learner and exercise."""
+_FAILURES = {"raised": "raises an error", "endless": "takes too long", "ended": "ends its process"}
+"""What a function does that returns nothing, by the name of its problem."""
 
 
 @dataclass
@@ -85,18 +85,26 @@ class ClassReport:
     def _open(self, folder: str | Path) -> None:
         learner = Learner(opened_folder(folder))
         self.learners.append(learner)
-        attempts = defaultdict(list)
         for each in learner.folder.progress.attempts():
             if each.exercise in self.exercises:
-                attempts[each.exercise].append(each)
-        for name, those in attempts.items():
-            if len(those) > MOST_ATTEMPTS:
-                what = f"{len(those):,} attempts at {name}; the first {MOST_ATTEMPTS - 1} and the last one are judged"
+                learner.attempts.setdefault(each.exercise, []).append(each)
+
+    def _choose(self) -> None:
+        """Of many attempts choose those that are judged. Which are at the own numbers is asked only there: to draw takes time."""
+        crowded = [(each, name) for each in self.learners for name, those in each.attempts.items() if len(those) > MOST_ATTEMPTS]
+        answered = judge_again([Asked(name, learner.folder.seed) for learner, name in crowded])
+        for (learner, name), one in zip(crowded, answered, strict=True):
+            own = [each for each in learner.attempts[name] if one.numbers in ("", each.numbers)]
+            strange = [each for each in learner.attempts[name] if one.numbers not in ("", each.numbers)]
+            chosen = judged_of(own)
+            if len(chosen) < len(own):
+                what = f"{len(own):,} attempts at {name}; {len(chosen)} are judged: the first, the last, those kept as right"
                 self.findings.append(Finding(learner.name, what))
-            learner.attempts[name] = those[: MOST_ATTEMPTS - 1] + those[MOST_ATTEMPTS - 1 :][-1:]
+            learner.attempts[name] = chosen + strange[:MOST_ATTEMPTS]
 
     def _judge(self) -> None:
         """Judge all answers; equal ones to the same numbers once."""
+        self._choose()
         wanted: dict[tuple[str, str], dict[str, Any]] = defaultdict(dict)
         for learner in self.learners:
             for name, attempts in learner.attempts.items():
@@ -120,12 +128,8 @@ class ClassReport:
         unread = {found.problem for _, found in attempts if found.problem}
         if unread:
             self.findings.append(Finding(learner.name, f"{exercise.name}: not judged: {line(min(unread), 200)}"))
-        if any(each.right and not found.right and not found.problem for each, found in attempts):
-            self.findings.append(
-                Finding(
-                    learner.name, f"{exercise.name}: kept as right, and judged wrong: the verdict is forged, or of another isoviz"
-                )
-            )
+        changed = {_changed(each, found) for each, found in attempts if not found.problem}
+        self.findings += [Finding(learner.name, f"{exercise.name}: {what}") for what in sorted(changed - {""})]
         judged = [found for _, found in attempts if not found.problem]
         models = tuple(dict.fromkeys(found.model for found in judged if found.model and not found.right))
         return Outcome(exercise.is_prediction, tuple(found.right for found in judged), models)
@@ -180,7 +184,7 @@ class ClassReport:
 
     def _found_table(self) -> Part:
         if not self.findings:
-            return Prose("Nothing: no folder is a copy, no name was changed, and no verdict is forged.")
+            return Prose("Nothing: no folder is a copy, no name was changed, and every verdict is as it was kept.")
         return Table(("learner", "what"), [(each.who, each.what) for each in self.findings])
 
     def _rows(self) -> Iterator[dict[str, Any]]:
@@ -212,6 +216,17 @@ class ClassReport:
 
 def _key(attempt: Attempt) -> str:
     return json.dumps(attempt.answer, sort_keys=True)
+
+
+def _changed(kept: Attempt, found: Found) -> str:
+    """What a teacher should know of a verdict that differs from the one that was kept; "" where none does."""
+    if kept.right == found.right:
+        return ""
+    if found.right:
+        return "kept as not yet, and judged right: the verdict was changed, or is of another isoviz"
+    if found.model in _FAILURES:
+        return f"kept as right, and its function now {_FAILURES[found.model]}: see whether it would do so again"
+    return "kept as right, and judged wrong: the verdict is forged, or of another isoviz"
 
 
 def _owner(owners: Mapping[tuple[str, str], Learner], name: str, numbers: str) -> str:

@@ -19,9 +19,10 @@ from isoviz.course.checking import judged
 from isoviz.course.classroom import new_folder, opened_folder
 from isoviz.course.exercise import Exercise
 from isoviz.course.lessons import NOTEBOOKS, every_exercise
+from isoviz.course.outcome import MOST_ATTEMPTS, MOST_RIGHT, outcome_of
 from isoviz.course.progress import FILE, Attempt, digest
 from isoviz.course.teaching.judging import Asked, judge_again
-from isoviz.course.teaching.report import MOST_ATTEMPTS, ClassReport
+from isoviz.course.teaching.report import ClassReport
 from isoviz.errors import FileError
 from isoviz.figures.page import document_page
 
@@ -157,13 +158,54 @@ def test_a_file_full_of_attempts_is_no_trouble(pair: Any) -> None:
     ada, _ = pair
     given = opened_folder(ada).given(EXERCISES["1.1"])
     kept, numbers = right(EXERCISES["1.1"], given), digest(given)
-    lines = [{"v": 1, "exercise": "1.1", "answer": 10**6 + k, "right": True, "numbers": numbers} for k in range(10_000)]
-    lines.append({"v": 1, "exercise": "1.1", "answer": kept, "right": True, "numbers": numbers})
+    lines = [{"v": 1, "exercise": "1.1", "answer": 10**6 + k, "right": False, "numbers": numbers} for k in range(10_000)]
+    lines[7_000] |= {"answer": kept, "right": True}
+    lines[8_000:9_000] = [each | {"right": True} for each in lines[8_000:9_000]]
     (ada / FILE).write_text("\n".join(map(json.dumps, lines)) + "\n")
     report = ClassReport([ada], SEED)
-    assert any("10,001 attempts" in each.what for each in report.findings)
+    assert any("10,000 attempts" in each.what for each in report.findings)
     outcome = report.learners[0].outcomes["1.1"]
-    assert len(outcome.rights) == outcome.right_at == MOST_ATTEMPTS
+    assert (len(outcome.rights), outcome.right_at) == (MOST_ATTEMPTS + MOST_RIGHT, MOST_ATTEMPTS)
+
+
+def test_a_right_answer_is_not_lost_among_others(pair: Any) -> None:
+    """Neither behind attempts at numbers of a neighbour, nor between wrong ones: the report says what `points` says."""
+    ada, bob = pair
+    exercise = every_exercise()["2.2"]
+    given = opened_folder(bob).given(exercise)
+    (bob / FILE).unlink()
+    progress, kept = opened_folder(bob).progress, right(exercise, given)
+    for answer, is_right, numbers in (
+        *((number, False, digest(opened_folder(ada).given(exercise))) for number in range(1, 60)),
+        *((number, False, digest(given)) for number in range(1, 60)),
+        (kept, True, digest(given)),
+        (10**6, False, digest(given)),
+    ):
+        progress.add(Attempt("2.2", answer, is_right, "", numbers))
+    report = ClassReport([ada, bob], SEED)
+    outcome = report.learners[1].outcomes["2.2"]
+    assert outcome == outcome_of(opened_folder(bob), exercise) and outcome.points == 1
+    assert any("numbers of ada; not counted" in each.what for each in report.findings)
+
+
+def test_a_verdict_that_changed_is_told(tmp_path: Path) -> None:
+    exercise = every_exercise()["4.5"]
+    told = {}
+    for name, body, was_right, wanted in (
+        ("right", "return [sorted(each) for each in needs]", True, ""),
+        ("better", "return [sorted(each) for each in needs]", False, "kept as not yet, and judged right"),
+        ("forged", "return needs", True, "forged"),
+        ("raising", "raise KeyError", True, "its function now raises an error"),
+        ("ending", "import os; os._exit(0)", True, "its function now ends its process"),
+        ("wrong", "return needs", False, ""),
+    ):
+        folder = new_folder(tmp_path / name, name, SEED)
+        kept = {"name": "order", "source": f"def order(needs):\n    {body}\n"}
+        folder.progress.add(Attempt("4.5", kept, was_right, "", digest(folder.given(exercise))))
+        told |= {name: wanted} if wanted else {}
+    found = dict(whats(*sorted(tmp_path.iterdir())))
+    assert set(found) == set(told) and all(wanted in found[name] for name, wanted in told.items())
+    assert ["forged" in found[name] for name in ("forged", "raising", "ending", "better")] == [True, False, False, False]
 
 
 def test_kept_nonsense_is_no_attempt(tmp_path: Path) -> None:
