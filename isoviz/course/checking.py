@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +11,8 @@ from isoviz.course.classroom import LearnersFolder
 from isoviz.course.exercise import Exercise, Given, NotAnAnswer, Verdict
 from isoviz.course.progress import Attempt, Progress, digest
 from isoviz.course.shown import Shown
-from isoviz.course.texts import Texts, shared
-from isoviz.errors import FileError, IsovizError
+from isoviz.course.texts import Texts, sentence, shared
+from isoviz.errors import FileError, IsovizError, in_words
 
 HINTS = 3
 _log = logging.getLogger(__name__)
@@ -57,8 +58,15 @@ def _read(exercise: Exercise, answer: object, given: Given) -> Any:
         raise
     except IsovizError as error:
         raise NotAnAnswer(str(error)) from error
-    except Exception as error:  # an object of the learner's may raise what it likes
-        raise NotAnAnswer(f"this {type(answer).__name__} cannot be read: it raises {type(error).__name__}") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # an object of the learner's may raise what it likes, SystemExit as well
+        raise NotAnAnswer(f"this {_class_name(answer)} cannot be read: it raises {_class_name(error)}") from error
+
+
+def _class_name(value: object) -> str:
+    """The name of a class as Python has it: its metaclass may say what it likes."""
+    return str(type.__dict__["__name__"].__get__(type(value)))
 
 
 def _plain(answer: object, depth: int = 4) -> object:
@@ -95,27 +103,45 @@ def checked(folder: LearnersFolder, exercise: Exercise, answer: object) -> Shown
     try:
         found = judged(exercise, answer, given)
     except NotAnAnswer as error:
-        return Shown("unread", name, shared("unread", problem=_sentence(str(error))))
-    except Exception as error:  # noqa: BLE001  a learner never sees a traceback of ours
+        return Shown("unread", name, shared("unread", problem=sentence(str(error))))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001  a learner never sees a traceback of ours
         _log.exception("exercise %s could not be judged", name)
-        return Shown("unread", name, shared("defect", problem=f"{type(error).__name__}: {error}"))
+        return Shown("unread", name, shared("defect", problem=in_words(error)))
     attempt = Attempt(name, exercise.kind.keep(found.read), found.verdict.right, found.model, digest(given))
-    attempts, lost = _with_earlier(attempt, folder.progress)
+
+    def is_same(kept: Attempt) -> bool:
+        return _is_same(exercise, given, found.read, attempt, kept)
+
+    attempts, lost = _with_earlier(attempt, is_same, folder.progress)
     if found.verdict.right:
-        return _praise(exercise, given, found, attempts[0].answer == attempt.answer, lost)
+        return _praise(exercise, given, found, is_same(attempts[0]), lost)
     return _hinted(exercise, given, found, attempts, folder.solutions, lost)
 
 
-def _with_earlier(attempt: Attempt, progress: Progress) -> tuple[list[Attempt], str]:
+def _is_same(exercise: Exercise, given: Given, read: Any, attempt: Attempt, kept: Attempt) -> bool:
+    """Whether an answer was kept before, in whatever form. Near answers with verdicts that differ are two."""
+    if kept.answer == attempt.answer:
+        return True
+    if (kept.right, kept.model) != (attempt.right, attempt.model):
+        return False
+    try:
+        return exercise.kind.same(read, exercise.kind.again(kept.answer, given))
+    except Exception:  # noqa: BLE001  what stands in a file may be anything
+        return False
+
+
+def _with_earlier(attempt: Attempt, is_same: Callable[[Attempt], bool], progress: Progress) -> tuple[list[Attempt], str]:
     """The attempts at these numbers with this one, which is kept; and what is told where it cannot be."""
     earlier: list[Attempt] = []
     try:
         earlier = [each for each in progress.attempts(attempt.exercise) if each.numbers == attempt.numbers]
-        if any(each.answer == attempt.answer for each in earlier):  # running a cell again is no attempt
+        if any(map(is_same, earlier)):  # the same answer once more is no attempt
             return earlier, ""
         progress.add(attempt)
     except FileError as error:
-        return [*earlier, attempt], shared("lost", problem=_sentence(str(error)))
+        return [*earlier, attempt], shared("lost", problem=sentence(str(error)))
     return [*earlier, attempt], ""
 
 
@@ -151,7 +177,3 @@ def _hinted(exercise: Exercise, given: Given, found: Judged, attempts: list[Atte
         picture=found.verdict.picture if is_shown else None,
         model=found.model,
     )
-
-
-def _sentence(text: str) -> str:
-    return text if text.endswith((".", "!", "?")) else f"{text}."

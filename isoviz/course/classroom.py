@@ -98,7 +98,13 @@ def opened_folder(folder: str | Path) -> LearnersFolder:
         raise FileError(f"{error}; expected the file that `isoviz course new` or `course.start()` wrote") from error
     except (ValueError, RecursionError) as error:
         raise FileError(f"{file} is no JSON; expected what `isoviz course new` or `course.start()` wrote") from error
-    seed, learner = (kept.get(key) if isinstance(kept, dict) else None for key in ("seed", "learner"))
-    if not isinstance(seed, str) or not isinstance(learner, str):
+    if not isinstance(kept, dict):
         raise FileError(f"{file}: expected an object with a seed and a learner, got {show(kept)}")
-    return LearnersFolder(path, seed, learner, kept.get("solutions") is not False)
+    if type(kept.get("v")) is int and kept["v"] > VERSION:
+        raise FileError(f"{file}: made by a later isoviz (course {kept['v']}, this one has {VERSION}); update isoviz")
+    for key, kind, expected in (("seed", str, "a text"), ("learner", str, "a text"), ("solutions", bool, "true or false")):
+        if not isinstance(kept.get(key), kind):
+            raise FileError(f"{file}: {key}: expected {expected}, got {show(kept[key]) if key in kept else 'nothing'}")
+    if type(kept.get("v")) is not int or kept["v"] != VERSION:
+        raise FileError(f"{file}: v: expected {VERSION}, the version of the course, got {show(kept.get('v'))}")
+    return LearnersFolder(path, kept["seed"], kept["learner"], kept["solutions"])

@@ -22,13 +22,15 @@ from typing import IO, Any
 
 from isoviz.course.exercise import Given, Kind, NotAnAnswer, Verdict
 from isoviz.course.sandbox import BEYOND, LONGEST_LINE
-from isoviz.course.texts import Texts, shared
+from isoviz.course.texts import Texts, sentence, shared
 from isoviz.errors import show
 
 LONGEST = 100_000
 """Characters of the source of a function, at most."""
 BEGINNING = 30.0
 """Seconds for which the process may take to begin."""
+_MISSING = ("NameError", "ImportError", "ModuleNotFoundError")
+"""What a function raises where something stands outside of it that it needs."""
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """What libraries read that begin threads of their own: a function has one thread."""
 
@@ -197,7 +199,10 @@ class Sandbox:
 def _returned(said: Any) -> Returned:
     if isinstance(said, dict) and "raised" in said:
         where = "" if said.get("line") is None else f" in its line {said['line']}"
-        return Returned(problem="raised", words={"error": said["raised"], "text": said.get("text", ""), "where": where})
+        text = str(said.get("text", "")).strip()
+        raised = sentence(f"{said['raised']}{where}" + (f": {text}" if text else ""))
+        alone = shared("function", "alone") if said["raised"] in _MISSING else ""
+        return Returned(problem="raised", words={"raised": raised, "alone": alone})
     if isinstance(said, dict) and "returned" in said:
         return Returned(said["returned"])
     return Returned(problem="ended")
@@ -275,7 +280,8 @@ class Cases:
             value = self.read(each.value)
             if value is None:
                 expected = texts.text(self.exercise, "says", "expected", **given)
-                return Verdict(False, shared("function", "returned", expected=expected, case=told), model="returned")
+                problem = "nothing" if each.value is None else "returned"
+                return Verdict(False, shared("function", problem, expected=expected, case=told), model="returned")
             values.append(value)
         for number, (case, value) in enumerate(zip(cases, values, strict=True), 1):
             right = self.right(*case)

@@ -24,6 +24,8 @@ VERSION = 1
 FILE = "progress.jsonl"
 LONGEST = 1 << 21
 """The most bytes of one line: a longer one is passed over, and none is written."""
+LARGEST = 64 << 20
+"""The most bytes of the file: far more than answers to a course take."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ class Progress:
         try:
             with self.path.open("ab+", buffering=0) as file, _locked(file.fileno()):
                 size = file.seek(0, 2)
+                self._check_size(size + len(data))
                 if size:
                     file.seek(size - 1)
                     if file.read(1) != b"\n":  # the line before was torn
@@ -94,9 +97,10 @@ class Progress:
     def _lines(self) -> Iterator[Attempt]:
         if not os.path.lexists(self.path):
             return
-        descriptor, _ = open_for_reading(self.path)
+        descriptor, status = open_for_reading(self.path)
         try:
             with os.fdopen(descriptor, "rb") as file:
+                self._check_size(status.st_size)
                 begins = True
                 while line := file.readline(LONGEST):
                     is_whole = line.endswith(b"\n") or len(line) < LONGEST
@@ -106,6 +110,11 @@ class Progress:
                         yield attempt
         except OSError as error:
             raise FileError(f"{self.path}: the progress cannot be read: {reason(error)}") from error
+
+    def _check_size(self, size: int) -> None:
+        if size > LARGEST:
+            what = f"{size:,} bytes; expected {LARGEST:,} at most"
+            raise FileError(f"{self.path}: the progress has {what}. Move the file away, and a new one begins")
 
 
 def _attempt(line: bytes) -> Attempt | None:

@@ -67,3 +67,8 @@ class Texts:
 def shared(*key: str, **words: object) -> str:
     """A text that all notebooks share."""
     return Texts.of(SHARED).text(*key, **words)
+
+
+def sentence(text: str) -> str:
+    """A text with a full stop, where it has no end of its own."""
+    return text if text.endswith((".", "!", "?")) else f"{text}."

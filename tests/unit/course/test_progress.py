@@ -7,12 +7,15 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from course_cases import FULL
 
 from isoviz.course import lessons
-from isoviz.course.classroom import new_folder
+from isoviz.course.checking import judged
+from isoviz.course.classroom import new_folder, opened_folder
 from isoviz.course.progress import FILE, LONGEST, VERSION, Attempt, Progress
 from isoviz.errors import FileError
 
@@ -128,6 +131,31 @@ def test_the_same_answer_again_is_no_attempt(folder: Path) -> None:
     assert len(Progress(folder).attempts()) == 2
 
 
+def test_the_same_answer_in_another_form_is_no_attempt(folder: Path) -> None:
+    rows = lessons.given("1.P")["sizes"]["y"]
+    for name, answers in {
+        "1.P": ("<F, x, y>", "⟨F, x, y⟩", f"<F, x, y_in={rows}, y_out>"),
+        "4.1": ("100 s", "100000 ms", 100.00000001, "1e2 s"),
+    }.items():
+        for answer in answers:
+            lessons.check(name, answer)
+        assert len(Progress(folder).attempts(name)) == 1, name
+
+
+def test_near_answers_with_other_verdicts_are_two(folder: Path) -> None:
+    """What is nearly right, and then right, is not left out as the same."""
+    exercise, given = lessons.exercise("4.1"), lessons.given("4.1")
+    step = exercise.right(given) / 1e4
+
+    def is_right(number: int) -> bool:
+        return judged(exercise, exercise.right(given) + number * step, given).verdict.right
+
+    first_wrong = next(number for number in range(1, 10_000) if not is_right(number))
+    for number in (first_wrong, first_wrong - 1):
+        lessons.check("4.1", exercise.right(given) + number * step)
+    assert [each.right for each in Progress(folder).attempts("4.1")] == [False, True]
+
+
 WRONG = ("<F, x, y>", "<F, y, x>", "<x, F, y>", "<x, y, F>", "<y, x, F>")
 
 
@@ -190,6 +218,42 @@ def test_a_folder_that_cannot_be_written_is_told_in_a_sentence(tmp_path: Path) -
         lessons._opened = None
 
 
+GOOD = {"v": VERSION, "learner": "ada", "seed": "a", "solutions": False}
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"v": VERSION + 1, "seed": 3}, "made by a later isoviz"),
+        ({"v": "1"}, "v: expected 1"),
+        ({"v": 0}, "v: expected 1"),
+        ({"v": True}, "v: expected 1"),
+        ({"solutions": "false"}, "solutions: expected true or false, got 'false'"),
+        ({"solutions": None}, "solutions: expected true or false"),
+        ({"learner": 7}, "learner: expected a text, got 7"),
+    ],
+)
+def test_what_a_folder_says_wrongly_is_told(tmp_path: Path, change: dict[str, object], told: str) -> None:
+    (tmp_path / "course.json").write_text(json.dumps(GOOD))
+    assert not opened_folder(tmp_path).solutions
+    (tmp_path / "course.json").write_text(json.dumps(GOOD | change))
+    with pytest.raises(FileError, match=told):
+        opened_folder(tmp_path)
+
+
+def test_a_huge_file_is_told_at_once(folder: Path) -> None:
+    lessons.check("1.1", 0)
+    with (folder / FILE).open("ab") as file:
+        file.truncate(2 << 30)
+    with pytest.raises(FileError, match="Move the file away"):
+        lessons.progress()
+    shown = lessons.check("1.1", 1)
+    assert shown.kind in ("right", "wrong") and "not kept" in str(shown) and "Move the file away" in str(shown)
+    with pytest.raises(FileError, match="Move the file away"):
+        Progress(folder).add(attempt(1))
+    assert (folder / FILE).stat().st_size == 2 << 30
+
+
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"seed": 3, "learner": "a"}', '{"seed": "a"}'])
 def test_a_broken_folder_gets_a_sentence(tmp_path: Path, content: str) -> None:
     (tmp_path / "course.json").write_text(content)
@@ -204,6 +268,56 @@ class Raising:
         raise RuntimeError(name)
 
 
-def test_an_answer_that_raises_is_told(folder: Path) -> None:
+class Exiting:
+    """An answer that ends the process whatever is asked of it, even of what class it is."""
+
+    @property
+    def __class__(self) -> Any:
+        raise SystemExit
+
+    def __getattr__(self, name: str) -> object:
+        raise SystemExit(name)
+
+
+class Named(type):
+    """The class of a class that does not say its name."""
+
+    @property
+    def __name__(cls) -> str:
+        raise SystemExit
+
+
+class Nameless(Exiting, metaclass=Named):
+    """An answer that does not even say the name of its class."""
+
+
+class ExitingArray(np.ndarray):
+    """An array that ends the process where its parts are asked for."""
+
+    def __len__(self) -> int:
+        return 2
+
+    def __iter__(self) -> Any:
+        raise SystemExit
+
+
+STRANGE = {"raising": Raising, "exiting": Exiting, "nameless": Nameless, "array": lambda: np.zeros(2).view(ExitingArray)}
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+def test_an_answer_that_raises_is_told(folder: Path, kind: str) -> None:
+    answer = STRANGE[kind]()
     for name in lessons.every_exercise():
-        assert lessons.check(name, Raising()).kind == "unread"
+        assert lessons.check(name, answer).kind == "unread"
+        assert lessons.check(name, [answer, answer]).kind == "unread"
+    assert not (folder / FILE).exists()
+
+
+def test_an_interrupt_is_no_answer(folder: Path) -> None:
+    class Interrupting:
+        @property
+        def __class__(self) -> Any:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        lessons.check("1.1", Interrupting())

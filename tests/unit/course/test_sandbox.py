@@ -95,7 +95,7 @@ def test_strange_errors_are_told(error: str) -> None:
 def test_the_line_of_the_error_is_the_learners_own() -> None:
     with Sandbox() as sandbox:
         found = sandbox.run(Source("def f(data):\n    a = 1\n    return a / 0\n", "f", "cell", 41), CASES)
-    assert "line 43" in str(found[0].words["where"])
+    assert "line 43" in str(found[0].words["raised"])
 
 
 @pytest.mark.parametrize(
@@ -230,6 +230,31 @@ def test_functions_run_from_several_threads_at_once() -> None:
     for each in threads:
         each.join()
     assert found == {number: [number + 1, number + 2, number + 3] for number in range(4)}
+
+
+ALONE = "It is judged alone: what it needs, modules too, has to stand inside it."
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("raise KeyError", "Your function raised KeyError in its line 2. It was called with 7."),
+        ("raise ValueError('too {small}')", "Your function raised ValueError in its line 2: too {small}. It was called with 7."),
+        ("raise ValueError('why?')", "Your function raised ValueError in its line 2: why? It was called with 7."),
+        ("return np.sum(data)", f"raised NameError in its line 2: name 'np' is not defined. It was called with 7. {ALONE}"),
+        ("import no_such", f"ModuleNotFoundError in its line 2: No module named 'no_such'. It was called with 7. {ALONE}"),
+        (
+            "pass",
+            "Your function returned None; return two finite numbers, (TP in bytes per second, price). It was called",
+        ),
+        ("return 'x'", "Your function returned something else than two finite numbers"),
+        ("import os; os._exit(0)", "Your function ended the process that it ran in"),
+    ],
+)
+def test_what_is_said_of_a_function_that_returns_no_answer(body: str, told: str) -> None:
+    cases = Cases("3.2", lambda _: [[7]], lambda _: 0, lambda v: v if type(v) is int else None, lambda *_: True, {}, str)
+    verdict = cases.judge(source(body), {})
+    assert told in verdict.says and verdict.says.endswith(".") and (ALONE in verdict.says) == (ALONE in told)
 
 
 def test_one_sandbox_serves_all_functions_in_its_block() -> None:
