@@ -148,6 +148,7 @@ class Sandbox:
             word, value = self._told(end - time.monotonic())
         if value:
             yield Returned(problem="endless" if value == "endless" else "ended", words={"seconds": f"{seconds:g}"})
+        if value == "ended":  # something of the function may still be there
             self._end()
 
     def _told(self, timeout: float) -> tuple[str, Any]:
@@ -156,7 +157,8 @@ class Sandbox:
         while True:
             try:
                 line = self._lines.get(timeout=max(end - time.monotonic(), 0.0))
-            except queue.Empty:
+            except queue.Empty:  # the function has stopped the process
+                self._end()
                 return "done", "endless"
             if not line:
                 return "done", "ended"

@@ -53,6 +53,7 @@ def main() -> None:
         say("begun")
         problem = _watched(asked, answers, partial(say, "said")) if hasattr(os, "fork") else serve(asked, partial(say, "said"))
         say("done", json.dumps(problem).encode())
+    os._exit(0)  # somebody waits for it, and it has nothing to put away
 
 
 def _say(answers: BinaryIO, number: int, word: str, value: bytes = b"null") -> None:
