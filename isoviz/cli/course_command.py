@@ -38,7 +38,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     report = parts.add_parser(
         "report",
         help="a report on learners' folders",
-        description="Judge the answers in learners' folders again, whatever verdicts are kept there, and print who did what,"
+        description="Judge the answers in learners' folders again, ignore kept verdicts, and print who did what,"
         " which wrong models there are, and what does not fit: copied folders, changed names, forged verdicts. Functions of the"
         " learners run with your rights, in processes with limits of time and memory.",
     )

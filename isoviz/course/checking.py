@@ -121,7 +121,7 @@ def checked(folder: LearnersFolder, exercise: Exercise, answer: object) -> Shown
 
 
 def _is_same(exercise: Exercise, given: Given, read: Any, attempt: Attempt, kept: Attempt) -> bool:
-    """Whether an answer was kept before, in whatever form. Near answers with verdicts that differ are two."""
+    """Whether an answer was kept before, also in another form. Two answers with different verdicts are never the same."""
     if kept.answer == attempt.answer:
         return True
     if (kept.right, kept.model) != (attempt.right, attempt.model):
@@ -163,7 +163,8 @@ def _hinted(exercise: Exercise, given: Given, found: Judged, attempts: list[Atte
         step = min(sum(each.model == found.model for each in wrong), HINTS)
         words = {**given, **exercise.words(given), **found.verdict.words}
         hint = texts.hints(name, found.model, **words)[max(step, 1) - 1]
-    is_told = solutions and len(wrong) > HINTS and len(wrong) == len(attempts)  # whoever was right once needs no solution
+    # No solution for somebody who was right before.
+    is_told = solutions and len(wrong) > HINTS and len(wrong) == len(attempts)
     solution = exercise.text("solution", given=given) if is_told else ""
     # A prediction is made once: what is true is shown after it. Elsewhere a picture is the second hint.
     is_shown = exercise.is_prediction or step > 1 or bool(solution)

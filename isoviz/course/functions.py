@@ -246,8 +246,8 @@ def calling(function: Callable[..., Any], name: str) -> Source:
 class Cases:
     """Hidden data on which a function is judged: all cases run before anything is said.
 
-    - `exercise` has the texts `says`: `right`, `expected` (what the function returns), and those of which `differs` names one for
-      the first wrong case, from the returned and the right value: `other` unless it is given.
+    - `exercise`: its texts at `says` have `right`, `expected` (what the function returns) and one or more for a wrong case.
+    - `differs`: the key of the text for the first wrong case, from the returned and the right value. Without it: `other`.
     - `arguments`: those of each case, drawn so that between them every constraint binds once.
     - `right`: what the function should return for a case. `read`: a returned value as it is compared, None where it is none.
     - `same`: whether a returned value is near enough to another.

@@ -255,7 +255,7 @@ class LayoutAnswer(Kind):
 
 
 def _pane(answer: object) -> Any:
-    """The answer where it is a pane that has a layout. Panes are loaded by whoever made one, so that this loads none."""
+    """The answer where it is a pane with a layout, else None. It loads no widgets: whoever has a pane has loaded them."""
     import sys
 
     views = sys.modules.get("isoviz.widgets.views.layout_views")

@@ -6,6 +6,7 @@ shares of it (`isoviz.scheduling.fair_sharing`). The simulator is virtual time w
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ Place = tuple[Server, Load, Load, int]
 """A hop of a transfer: its server, what a request of a full chunk asks and one of the last chunk, and the latter's number."""
 
 
-class VirtualTime:
+class VirtualTime(ABC):
     """A scheduler in virtual time, which begins at 0 seconds. Who extends it submits transfers, and notes what happens."""
 
     def __init__(self, scheduler: Scheduler) -> None:
@@ -81,9 +82,9 @@ class VirtualTime:
         self._carry_out(self.scheduler.failed(*issue, reason))
         return Failed(*issue, reason)
 
+    @abstractmethod
     def _ended(self, issue: Issue, begun: float) -> str | None:
         """A request that began at a time has ended. Returns the reason if it has failed."""
-        raise NotImplementedError
 
     def _told(self, when: float, stimulus: Submit | Cancel) -> Submit | Cancel | None:
         """Pass a stimulus to the scheduler. None if nothing happens."""
@@ -115,9 +116,9 @@ class VirtualTime:
         if self._flows.has_changed:
             self._flows.share_anew(self.now)
 
+    @abstractmethod
     def _note(self, instruction: Instruction) -> None:
         """An instruction that issues no request. It takes no time."""
-        raise NotImplementedError
 
     def _begin(self, server: Server, issue: Issue) -> None:
         _, full, last, last_chunk = self._places[issue.transfer][issue.hop]

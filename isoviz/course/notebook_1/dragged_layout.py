@@ -53,12 +53,12 @@ def _has_other_block(answer: Linearization, given: Given) -> bool:
 
 
 def _names(layout: str) -> list[str]:
-    """The components in their order, whatever the blocks."""
+    """The components in their order, without the sizes of blocks."""
     return [part.partition("=")[0] for part in parts_of(layout)]
 
 
 def _is_reversed(answer: Linearization, given: Given) -> bool:
-    """Read backwards, whichever digit then stands first, and whatever the block."""
+    """Whether a layout is the asked one read backwards. Sizes of blocks and the order of digits play no part."""
     layouts = given["layout"], digits_swapped(given["layout"], given["split"])
     return answer.same_as(_in(_order_reversed)(given)) or _names(str(answer.layout)) in [_names(each)[::-1] for each in layouts]
 

@@ -56,13 +56,6 @@ class _Picture:
         return self._markup
 
 
-def layout_picture(linear: Linearization) -> Any:
-    """An array by index, with the byte at which each element begins."""
-    from isoviz.figures import notebook_html
-
-    return _Picture(notebook_html(linear))
-
-
 class Marked(NamedTuple):
     """Bytes that are marked in a tape, with a few words. `is_right` chooses the colour."""
 

@@ -63,7 +63,7 @@ def _pairs(layouts: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _draw(source: random.Random) -> dict[str, Any]:
-    """Five arrays of which exactly two share a layout, and two others do by each wrong model."""
+    """Five arrays. Exactly two share a layout. By each wrong model, two others share one."""
     sizes = dict(zip("xy", source.sample((3, 4, 5, 6), 2), strict=True))
     while True:
         chosen = source.sample(range(len(_CANDIDATES)), len(_NAMES))
@@ -80,7 +80,7 @@ def _answer(given: Given, layout: Callable[[Array], str]) -> dict[str, Any]:
 
 
 def _wrong_pair(name: str, layout: Callable[[Array], str]) -> WrongModel:
-    """Somebody who takes two arrays for the same by a wrong belief, whatever layout is given for them."""
+    """Somebody who believes that two other arrays share a layout. The layout that is given plays no part."""
     return WrongModel(
         name,
         lambda given: _answer(given, layout),

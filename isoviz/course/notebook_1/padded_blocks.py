@@ -73,7 +73,7 @@ def _one_row(given: Given) -> int:
 
 
 def _wrong_bytes(name: str, nbytes: Callable[[Given], int], *others: Callable[[Given], int]) -> WrongModel:
-    """Somebody who counts the bytes wrongly, whatever block is chosen; `others` are what the same belief gives as well."""
+    """Somebody who counts the bytes wrongly. The block plays no part. `others`: more counts that the same belief gives."""
     return WrongModel(
         name,
         lambda given: {"bytes": nbytes(given), "block": _least(given["sizes"]["x"])[0]},

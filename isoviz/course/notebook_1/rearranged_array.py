@@ -57,7 +57,7 @@ def _first_axis_fastest(given: Given) -> dict[str, Any]:
 
 
 def _names(linear: Linearization) -> list[str]:
-    """The components in their order but F, whatever the blocks."""
+    """The components in their order, without F and the sizes of blocks."""
     return [name for part in parts_of(str(linear.layout)) if (name := part.partition("=")[0]) != "F"]
 
 
