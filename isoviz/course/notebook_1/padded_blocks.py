@@ -24,6 +24,10 @@ def _empty(places: int) -> str:
     return "1 place is empty" if places == 1 else f"{places or 'no'} places are empty"
 
 
+def _last_entries(count: int) -> str:
+    return "does the last entry" if count == 1 else f"do the last {count} entries"
+
+
 def _least(size: int) -> list[int]:
     """The blocks that leave the least padding."""
     least = min(_missing(size, block) for block in _BLOCKS)
@@ -119,7 +123,7 @@ def _words(given: Given) -> dict[str, object]:
     return {
         "nx": size, "ny": ny, "a": given["fields"]["a"], "b": given["fields"]["b"],
         "size_a": fields.sizes[0], "size_b": fields.sizes[1], "entry": fields.nbytes,
-        "full": size // block, "rest": size % block, "blocks": whole // block, "whole": whole,
+        "full": size // block, "rest": _last_entries(size % block), "blocks": whole // block, "whole": whole,
         "bytes": f"{_padded(given):,}",
         "least": " or ".join(map(str, least)), "least_empty": _empty(_missing(size, least[0])),
     }  # fmt: skip

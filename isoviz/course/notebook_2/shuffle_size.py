@@ -67,13 +67,16 @@ def _judge(nbytes: int, given: Given) -> Verdict:
             "element": told(stray.element, here),
             "here": f"{here.offset(*stray.element):,}",
             "there": f"{there.offset(*stray.element):,}",
-            "piece_begin": f"{stray.piece * nbytes:,}",
-            "piece_end": f"{(stray.piece + 1) * nbytes - 1:,}",
+            "piece": _piece(stray.piece * nbytes, (stray.piece + 1) * nbytes - 1),
         }
     says = SHUFFLE_SIZE.text("says", key, given=given, **words)
     title = SHUFFLE_SIZE.text("says", "picture", given=given)
     piece = stray.piece if stray else 0
     return Verdict(nbytes == right, says, words, lambda: block_picture(here, there, (piece * nbytes, nbytes), title))
+
+
+def _piece(first: int, last: int) -> str:
+    return f"byte {first:,} does" if first == last else f"the bytes {first:,} to {last:,} do"
 
 
 def _words(given: Given) -> dict[str, object]:

@@ -152,7 +152,6 @@ def _judge(answer: ByHand, given: Given) -> Verdict:
     slow = min(plan.hops, key=lambda hop: hop.throughput)
     words: dict[str, object] = {
         "rate": rate_text(plan.throughput),
-        "hop": slow.index,
         "kind": slow.kind,
         "run": format_bytes(slow.request_bytes),
     }
@@ -209,7 +208,7 @@ def _hops(plan: Plan, given: Given) -> str:
     target = given["target"]
     rows = [
         (
-            f"{hop.index} {hop.kind}",
+            hop.kind,
             format_bytes(hop.request_bytes),
             rate_text(hop.throughput),
             "" if hop.throughput >= enough(given) else f"{100 * (1 - hop.throughput / target):.1f} %",

@@ -10,14 +10,14 @@ from typing import Any
 from isoviz.course.exercise import Given, Kind, NotAnAnswer
 from isoviz.errors import show
 from isoviz.machines import Channel, Machine
-from isoviz.machines.edits.channel_edits import connected
+from isoviz.machines.edits.channel_edits import connected, fitting_kinds
 
 MOST_ADDED = 60
 
 
 @dataclass(frozen=True, order=True)
 class Added:
-    """A channel that a learner added: its ends and its kind."""
+    """A channel that a learner added: its ends and its kind, "" where no machine can have a channel there."""
 
     source: str
     destination: str
@@ -56,21 +56,25 @@ class MachineAnswer(Kind):
         return self._checked([Added(*each) for each in kept], given)
 
     def built(self, added: Iterable[Added], given: Given) -> Machine:
-        """The given machine with these channels.
+        """The given machine with these channels, but for those that no machine can have.
 
         Raises:
             MachineError: there is no such memory, or no channel of this kind may lead there.
         """
         machine = self.machine(given)
         for each in added:
-            machine, _name = connected(machine, each.source, each.destination, each.kind)
+            if fitting_kinds(machine.memory(each.source), machine.memory(each.destination)):
+                machine, _name = connected(machine, each.source, each.destination, each.kind)
         return machine
 
     def _checked(self, added: list[Added], given: Given) -> tuple[Added, ...]:
-        """The channels with their kinds: those that lead nowhere are refused."""
+        """The channels with their kinds. Those that no machine can have are kept without one, for the judge to tell."""
         if len(added) > MOST_ADDED:
             raise NotAnAnswer(f"expected at most {MOST_ADDED} channels, got {len(added)}")
-        return self._added(self.built(added, given), self.machine(given))
+        built, machine = self.built(added, given), self.machine(given)
+        ends = [(machine.memory(each.source), machine.memory(each.destination)) for each in added]
+        impossible = {Added(here.name, there.name) for here, there in ends if not fitting_kinds(here, there)}
+        return tuple(sorted({*self._added(built, machine), *impossible}))
 
     def _added(self, machine: Machine, given: Machine) -> tuple[Added, ...]:
         if set(machine.undrawn.memories) != set(given.undrawn.memories):

@@ -149,16 +149,27 @@ def _judge(added: tuple[Added, ...], given: Given) -> Verdict:
         cost_text = MISSING_CHANNELS.text("cost", given=given, **words) if says == "right" else ""
         return Verdict(says == "right", text, words, lambda: _picture(made, given), cost_text, model)
 
-    broken = next((each for each in added if not _allowed(each.source, each.destination)), None)
+    broken = next((each for each in added if not each.kind or not _allowed(each.source, each.destination)), None)
     if broken is not None:
         words |= {"from": broken.source, "to": broken.destination}
         return verdict("rule", "too-direct")
     hops = _hops(made, given)
-    words["hops"], words["reached"] = hops, ", ".join(_reached(made, ends[0])) or "nothing"
+    reached = ", ".join(_reached(made, ends[0]))
+    words["hops"], words["reached"] = hops, f"to {reached}" if reached else "nowhere"
     if hops is None:
         model = "one-way" if _is_reversed(added, given) else "own-node" if _reaches_own(added, given) else "gap"
         return verdict("none", model)
-    return verdict("right") if hops == HOPS else verdict("long", "detour")
+    if hops == HOPS:
+        return verdict("right")
+    words["before"], words["after"] = _skipped(made, given)
+    return verdict("long", "detour")
+
+
+def _skipped(made: Machine, given: Given) -> tuple[str, str]:
+    """Two memories on a path with too many hops, with one between them that the rules do not ask for."""
+    ends = chain_of(given)
+    path = [ends[0], *(channel.destination for channel in shortest_path(made, ends[0], ends[-1]))]
+    return next((here, there) for here, there in zip(path, path[2:], strict=False) if _allowed(here, there))
 
 
 def _reached(made: Machine, source: str) -> list[str]:

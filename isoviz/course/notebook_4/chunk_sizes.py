@@ -69,7 +69,8 @@ def _judge(chunks: dict[str, int], given: Given) -> Verdict:
         facts = _facts(given[part], chunks[part])
         says.append(CHUNK_SIZES.text("says", "good" if good[part] else "other", given=given, **facts))
     part = next((each for each in _PARTS if not good[each]), "large")  # a hint speaks of the first that is not right
-    return Verdict(all(good.values()), " ".join(says), _facts(given[part], chunks[part]), lambda: _picture(chunks, given))
+    words = {**_facts(given[part], chunks[part]), "chosen": format_bytes(chunks[part])}
+    return Verdict(all(good.values()), " ".join(says), words, lambda: _picture(chunks, given))
 
 
 def _mebibytes(nbytes: int) -> str:

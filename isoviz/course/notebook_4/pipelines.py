@@ -59,10 +59,10 @@ def pipeline_of(given: Given, slots: int = 2) -> Pipeline:
 
 
 def at_work(pipeline: Pipeline, seconds: float) -> str:
-    """What goes on in a pipeline at a time, in words."""
+    """What goes on in a pipeline at a time before its end, in words."""
     if seconds < pipeline.setup:
         return "the set-up is still under way"
     working = [each for each in pipeline.trace().requests if each.start <= seconds < each.end]
     working.sort(key=lambda each: each.hop)
     said = [f"hop {each.hop} moves chunk {each.chunk}" for each in working]
-    return f"{' and '.join(said) or 'no hop works'}; the last chunk is chunk {pipeline.chunks - 1}"
+    return f"{' and '.join(said) or 'no hop works'}; the last chunk, chunk {pipeline.chunks - 1}, is not there yet"

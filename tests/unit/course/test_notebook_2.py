@@ -72,6 +72,12 @@ def test_a_picture_has_the_pieces_of_the_learners_own_bytes() -> None:
     assert shown.count("in one piece, at byte") == 3  # one run of whole entries, and one of each field
 
 
+def test_a_block_of_one_byte_is_told_as_one() -> None:
+    given = numbers("2.2")
+    assert "So byte " in verdict("2.2", 1, given).says
+    assert "to" not in verdict("2.2", 1, given).says.split("So ")[1]
+
+
 def test_a_multiple_of_the_shuffle_size_is_not_right() -> None:
     given = numbers("2.2")
     size = exercise("2.2").right(given)

@@ -157,6 +157,31 @@ def test_what_was_given_of_a_machine_stays() -> None:
     assert "node9.sys" in unread("3.0", [("node9.sys", "node0.reg")])
 
 
+def test_a_channel_that_no_machine_can_have_is_wrong_as_others_against_the_rules_are() -> None:
+    task, numbers = TASKS["3.0"], given("3.0")
+    for ends in (("node1.fbm0", "node0.dsk"), ("node0.fbm0", "node1.reg")):
+        found = judged(task, [ends], numbers)
+        assert found.verdict.says == f"This machine can have no channel from {ends[0]} to {ends[1]}."
+        assert found.model == "too-direct" and judged_again(task, task.kind.keep(found.read), numbers).model == "too-direct"
+
+
+@pytest.mark.parametrize("to_disk", [True, False])
+def test_the_detour_that_is_told_is_the_learners_own(to_disk: bool) -> None:
+    task = TASKS["3.0"]
+    numbers = next(each for k in range(50) if (each := given("3.0", f"seed {k}"))["to_disk"] == to_disk)
+    detour = next(each for each in task.models if each.name == "detour").answer(numbers)
+    words = judged(task, [(each.source, each.destination) for each in detour], numbers).verdict.words
+    ends = chain_of(numbers)
+    assert (words["before"], words["after"]) == (tuple(ends[-2:]) if to_disk else tuple(ends[:2]))
+
+
+def test_from_where_no_channel_leads_data_get_nowhere() -> None:
+    every = (given("3.0", f"seed {number}") for number in range(50))
+    numbers = next(each for each in every if not unfinished(each).outgoing(chain_of(each)[0]))
+    ends = chain_of(numbers)
+    assert "They get nowhere." in judged(TASKS["3.0"], [ends[:-3:-1]], numbers).verdict.says
+
+
 def test_a_shortcut_against_the_rules_is_none() -> None:
     numbers = given("3.0")
     ends = chain_of(numbers)

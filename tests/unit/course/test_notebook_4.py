@@ -53,8 +53,8 @@ def test_a_pipeline_takes_as_long_as_the_scheduler_takes() -> None:
 def test_what_goes_on_is_what_the_trace_shows() -> None:
     pipeline = Pipeline((2.0, 3.0), 4, 1.0)
     assert at_work(pipeline, 0.5) == "the set-up is still under way"
-    assert at_work(pipeline, 2.0) == "hop 0 moves chunk 0; the last chunk is chunk 3"
-    assert at_work(pipeline, 4.0) == "hop 0 moves chunk 1 and hop 1 moves chunk 0; the last chunk is chunk 3"
+    assert at_work(pipeline, 2.0) == "hop 0 moves chunk 0; the last chunk, chunk 3, is not there yet"
+    assert at_work(pipeline, 4.0) == "hop 0 moves chunk 1 and hop 1 moves chunk 0; the last chunk, chunk 3, is not there yet"
 
 
 def test_no_chunk_takes_less_than_the_best_one() -> None:
@@ -117,6 +117,14 @@ def test_a_design_cannot_be_right_by_its_size_alone() -> None:
     given = numbers("4.P")
     for answer in ((1, 1), (1, 10**9), (10**15, 2), (8 << 20, 1), (1 << 20, 8), (4 << 20, 3), (1 << 63 - 1, 1)):
         assert not verdict("4.P", answer, given).right, answer
+
+
+def test_a_hint_names_the_chunk_that_was_given() -> None:
+    """Also where it is larger than the transfer, which then has one chunk of its own size."""
+    chunk = 14948260
+    words = verdict("4.2", (chunk, chunk), numbers("4.2")).words
+    assert numbers("4.2")["small"] < chunk
+    assert (words["chosen"], words["count"]) == ("14.3 MiB", "1 chunk")
 
 
 def test_a_chunk_is_not_right_for_few_bytes_and_for_many() -> None:
