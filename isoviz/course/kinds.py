@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from isoviz.course.exercise import Given, Kind, NotAnAnswer
-from isoviz.errors import show
+from isoviz.errors import TextError, show
 from isoviz.layouts import FieldSpace, IndexSpace, Layout, Linearization
 from isoviz.units import format_bytes, parse_bytes, parse_rate, parse_seconds
 
@@ -21,6 +21,11 @@ LARGEST = 1e30
 LONGEST_TEXT = 400
 _SPELT_OUT = re.compile(r"(?<![A-Za-z])\s*bytes?$", re.IGNORECASE)
 _FRACTION = re.compile(r"(?P<number>[0-9]+\.[0-9]+)\s*(?P<unit>[A-Za-z]*)")
+_PER_CENT = re.compile(r"\s*(%|per\s?cent)$", re.IGNORECASE)
+_TIMES = re.compile(r"(?<=[0-9])\s*[×x]$")
+_POWER = re.compile(r"[0-9]+(\.[0-9]+)?[eE][+-]?[0-9]{1,2}(?![0-9])")
+_SIGNED = re.compile(r"\s*(?P<sign>[+-]?)\s*(?P<number>[^+\s-].*?)\s*\.?\s*")
+"""A number with its unit, and the full stop of a sentence."""
 _DIGITS = re.compile(r"[0-9][0-9.,_ ]*[0-9]")
 _THOUSANDS = re.compile(r"[1-9][0-9]{0,2}(?P<mark>[,_ ])[0-9]{3}((?P=mark)[0-9]{3})*(\.[0-9]+)?")
 _UNITS: dict[str, tuple[Callable[[str], float], str]] = {
@@ -85,22 +90,34 @@ class Number(Kind):
         raise NotAnAnswer(f"expected {self._expected()}, got {show(answer)}")
 
     def _parsed(self, text: str) -> float:
-        text = text.strip().replace("−", "-")
         if len(text) > 60:
             raise NotAnAnswer(f"expected {self._expected()}, got a longer text")
-        text = _DIGITS.sub(self._without_marks, text)
-        parse = _UNITS.get(self.unit, (None, ""))[0]
-        if parse is not None:
-            if self.unit == "B":  # statements say "bytes"
-                text = _SPELT_OUT.sub(" B", text)
-            fraction = None if self.unit != "B" or (self.whole and not self.floors) else _FRACTION.fullmatch(text)
+        found = _SIGNED.fullmatch(text.replace("−", "-"))
+        if found is None:
+            raise NotAnAnswer(f"expected {self._expected()}, got {show(text)}")
+        try:
+            number = self._unsigned(_DIGITS.sub(self._without_marks, found["number"]))
+        except TextError as error:  # it speaks of characters
+            why = f": {error.problem}" if error.problem.endswith("is no unit") else ""
+            raise NotAnAnswer(f"expected {self._expected()}, got {show(text)}{why}") from error
+        return -number if found["sign"] == "-" else number
+
+    def _unsigned(self, text: str) -> float:
+        """The number in a text without a sign, as an error of a text where there is none."""
+        if self.unit == "B":
+            text = _SPELT_OUT.sub(" B", text)  # statements say "bytes"
+            text = _POWER.sub(lambda found: f"{Decimal(found[0]):f}", text)
+            fraction = None if self.whole and not self.floors else _FRACTION.fullmatch(text)
             if fraction is not None:  # a mean of runs, a run for a rate, a chunk: '426.1 KiB'
                 return float(fraction["number"]) * parse_bytes(f"1{fraction['unit']}")
-            return parse(text)  # says itself what is wrong
+            return parse_bytes(text)  # says itself where it is no whole number of bytes
         try:
-            return float(text.removesuffix(self.unit)) if self.unit else float(text)
-        except ValueError:
-            raise NotAnAnswer(f"expected {self._expected()}, got {show(text)}") from None
+            if self.unit in _UNITS:
+                return _UNITS[self.unit][0](text)
+            ending = _PER_CENT if self.unit == "%" else _TIMES
+            return float(text if self.whole else ending.sub("", text))
+        except ValueError as error:
+            raise TextError("number", text, 0, "no number", "a number") from error
 
     def _without_marks(self, found: re.Match[str]) -> str:
         """Digits without the marks of thousands. A comma anywhere else may mean a point, and is not guessed."""

@@ -7,6 +7,7 @@ Places such as `{nx}` are filled in.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from functools import cache
 from importlib import resources
@@ -14,6 +15,8 @@ from typing import Any, Self
 
 from isoviz.errors import InternalError
 
+_LONG_NUMBER = re.compile(r"(?<![\w.,])([0-9]{13,}|[1-9][0-9]{0,2}(,[0-9]{3}){4,})(\.[0-9]+)?")
+"""Only what a learner made up is as long as that: it is told short, such as 1e+30."""
 SHARED = "course"
 """The file of texts that belong to no notebook."""
 
@@ -59,7 +62,7 @@ class Texts:
 
     def _filled(self, text: str, key: tuple[str, ...], words: dict[str, object]) -> str:
         try:
-            return text.format_map(words)
+            return _LONG_NUMBER.sub(lambda found: f"{float(found[0].replace(',', '')):.3g}", text.format_map(words))
         except (KeyError, IndexError, AttributeError, ValueError) as error:
             raise InternalError(f"texts of {self.name}: {' / '.join(key)} cannot be filled: {error!r}") from error
 

@@ -15,6 +15,7 @@ from isoviz.course.classroom import drawn
 from isoviz.course.exercise import NotAnAnswer
 from isoviz.course.kinds import Number
 from isoviz.course.lessons import every_exercise
+from isoviz.course.texts import shared
 
 SEEDS = 60 if FULL else 4
 EXERCISES = every_exercise()
@@ -56,9 +57,23 @@ def test_what_a_solution_tells_is_right(name: str) -> None:
         ("", Decimal("1.5"), 1.5),
         ("", Fraction(3, 2), 1.5),
         ("B", "4,032 B", 4032),
+        ("", "+356", 356),
+        ("", "−3.5", -3.5),
+        ("", "4.29×", 4.29),
+        ("", "1.919x", 1.919),
+        ("B", "356 bytes.", 356),
+        ("B", "3.56e2", 356),
+        ("B", "3.56e2 KiB", 356 * 1024),
+        ("B", "1.5 KiB.", 1536),
+        ("s", "3.56e-2 s", 0.0356),
+        ("s", "5.", 5),
+        ("s", "-5 ms", -0.005),
+        ("%", "0.663 percent", 0.663),
+        ("%", "0.663 per cent.", 0.663),
+        ("%", "+0.663%", 0.663),
     ],
 )
-def test_marks_of_thousands_are_read(unit: str, answer: Any, number: float) -> None:
+def test_numbers_are_read_as_learners_write_them(unit: str, answer: Any, number: float) -> None:
     assert Number("a number", unit).read(answer, {}) == pytest.approx(number)
 
 
@@ -69,6 +84,27 @@ def test_marks_of_thousands_are_read(unit: str, answer: Any, number: float) -> N
 def test_numbers_that_can_be_meant_in_two_ways_are_not_counted(unit: str, answer: Any) -> None:
     with pytest.raises(NotAnAnswer):
         Number("a number", unit).read(answer, {})
+
+
+@pytest.mark.parametrize("unit", ["", "s", "B", "B/s", "%"])
+@pytest.mark.parametrize("answer", ["three", "5 apples", "", ".", "-", "--5", "+-5", "3 -5", "-5 B ms", "1e"])
+def test_texts_that_are_no_numbers_get_a_plain_sentence(unit: str, answer: str) -> None:
+    with pytest.raises(NotAnAnswer, match=r"^expected a number here, a number such as .*, got '") as told:
+        Number("a number here", unit).read(answer, {})
+    assert "character" not in str(told.value)
+
+
+@pytest.mark.parametrize(("unit", "answer"), [("s", "-5 ms"), ("s", -5), ("B", "-5 B"), ("", "-5"), ("%", "−5 %")])
+def test_a_number_below_the_least_is_told_so(unit: str, answer: Any) -> None:
+    with pytest.raises(NotAnAnswer, match="at least 0"):
+        Number("a number", unit, least=0).read(answer, {})
+
+
+def test_what_is_too_long_to_be_read_is_told_short() -> None:
+    said = judged(EXERCISES["4.1"], 1e30, drawn(EXERCISES["4.1"], "told 0")).verdict.says
+    assert said == "At 1e+30 s the last chunk has been there for 1e+30 s."
+    unread = shared("unread", problem="got 0.30000000000000004, 1234567890123456.7 and 999,999,999,999")
+    assert unread.startswith("got 0.30000000000000004, 1.23e+15 and 999,999,999,999 ")
 
 
 def test_sizes_that_are_computed_are_rounded_down() -> None:
