@@ -63,7 +63,7 @@ def test_the_fewest_hops_win(full: bool, planner: str, memories: int, channels: 
         if expected is not None:
             made = planned(rates, memories, planner)
             found.append(len(made.hops))
-            if planner == "auto" and len(made.hops) != expected:  # a search that costs more than it saves is stopped, or not begun
+            if planner == "auto" and len(made.hops) != expected:  # it stops where more would not pay
                 assert made.gap != 0
                 most = 1.01 if made.gap is None else 1.001 + made.gap
                 assert made.seconds <= most * planned(rates, memories, "full").seconds, f"seed {seed}: {made}"
