@@ -28,6 +28,9 @@ _SIGNED = re.compile(r"\s*(?P<sign>[+-]?)\s*(?P<number>[^+\s-].*?)\s*\.?\s*")
 """A number with its unit, and the full stop of a sentence."""
 _DIGITS = re.compile(r"[0-9][0-9.,_ ]*[0-9]")
 _THOUSANDS = re.compile(r"[1-9][0-9]{0,2}(?P<mark>[,_ ])[0-9]{3}((?P=mark)[0-9]{3})*(\.[0-9]+)?")
+_DIVIDERS = (r"\s*;\s*|,\s+(?![^<>]*>)", r"\s*,\s*(?![^<>]*>)")
+"""Between the parts of an answer: a comma in a layout, or in "1,296, 8", divides nothing."""
+_BETWEEN_NAMES = re.compile(r"(?:[,;>→&\s]|\band\b)+")
 _UNITS: dict[str, tuple[Callable[[str], float], str]] = {
     "B": (parse_bytes, "24 or '24 B'"),
     "s": (parse_seconds, "0.012 or '12 ms'"),
@@ -137,9 +140,29 @@ class Number(Kind):
         return f"{self.what}, {sort} such as {example}"
 
 
+def _listed(text: str, count: int) -> list[str]:
+    """The parts of a tuple that was written as a text, such as "(6, 3)"; none where these are not as many."""
+    text = _unenclosed(text)
+    if len(text) > LONGEST_TEXT or _THOUSANDS.fullmatch(text):
+        return []
+    every = ([each.strip().strip("'\"") for each in re.split(divider, text)] for divider in _DIVIDERS)
+    return next((parts for parts in every if len(parts) == count), [])
+
+
+def _unenclosed(text: str) -> str:
+    """What stands in the brackets of a text; all of it without them."""
+    text = text.strip()
+    return text[1:-1].strip() if text[:1] + text[-1:] in ("()", "[]") else text
+
+
+def _bare(text: str) -> str:
+    """A text as it is compared: without capitals, further spaces and the full stop of a sentence."""
+    return " ".join(text.split()).removesuffix(".").rstrip().casefold()
+
+
 @dataclass(frozen=True)
 class Several(Kind):
-    """Several answers by name: a dictionary, or a sequence in the order of the names."""
+    """Several answers by name: a dictionary, a sequence in the order of the names, or its text."""
 
     kinds: Mapping[str, Kind]
 
@@ -148,6 +171,8 @@ class Several(Kind):
         names = list(self.kinds)
         if isinstance(answer, Mapping):
             parts: Mapping[Any, Any] = dict(answer)
+        elif isinstance(answer, str) and (listed := _listed(answer, len(names))):
+            parts = dict(zip(names, listed, strict=True))
         elif isinstance(answer, list | tuple) or (isinstance(answer, np.ndarray) and answer.ndim):
             if len(answer) != len(names):
                 raise NotAnAnswer(f"expected {len(names)} parts ({', '.join(names)}), got {len(answer)}")
@@ -185,11 +210,12 @@ class Choice(Kind):
     def read(self, answer: object, given: Given) -> str:
         """The text of the option."""
         options = list(self.options(given))
-        if isinstance(answer, int | np.integer) and not isinstance(answer, bool) and 1 <= answer <= len(options):
+        numbers = int | float | np.integer | np.floating
+        if isinstance(answer, numbers) and not isinstance(answer, bool) and answer in range(1, len(options) + 1):
             return options[int(answer) - 1]
         if isinstance(answer, str):
-            text = answer.strip().casefold()
-            found = [option for option in options if option.casefold() == text]
+            text = _bare(answer)
+            found = [option for option in options if _bare(option) == text]
             if found:
                 return found[0]
             if text.isdigit() and 1 <= int(text[:9]) <= len(options):
@@ -202,7 +228,10 @@ class Choice(Kind):
 
 @dataclass(frozen=True)
 class Order(Kind):
-    """Items in an order: a list of their names, or a text with commas. `size`: how many are asked for, all without it."""
+    """Items in an order: a list of their names, or a text such as "B, A", "B > A" or "BA".
+
+    `size` says how many are asked for; all without it.
+    """
 
     items: Callable[[Given], Sequence[str]]
     size: int | None = None
@@ -212,7 +241,9 @@ class Order(Kind):
         """The names as they are written in the statement."""
         items = {each.casefold(): each for each in self.items(given)}
         size = len(items) if self.size is None else self.size
-        parts = answer.split(",") if isinstance(answer, str) else answer
+        parts = self._written(answer, list(items)) if isinstance(answer, str) else answer
+        if self.sorted and isinstance(parts, set | frozenset):
+            parts = list(parts)
         if not isinstance(parts, list | tuple) or not all(isinstance(each, str) for each in parts):
             example = ", ".join(list(items.values())[:size])
             raise NotAnAnswer(f"expected {size} of {', '.join(items.values())}, such as '{example}', got {show(answer)}")
@@ -227,6 +258,13 @@ class Order(Kind):
         if len(found) != size:
             raise NotAnAnswer(f"expected {size} of {', '.join(items.values())}, got {len(found)}")
         return sorted(found) if self.sorted else found
+
+    def _written(self, text: str, items: list[str]) -> list[str]:
+        """The names in a text. Where all are letters, nothing has to stand between them."""
+        text = _bare(_unenclosed(text))
+        if text.isalpha() and text not in items and all(len(each) == 1 for each in items) and set(text) <= set(items):
+            return list(text)
+        return [each.strip("'\"") for each in _BETWEEN_NAMES.split(text)]
 
 
 def array_of(given: Given) -> tuple[IndexSpace, FieldSpace]:

@@ -36,7 +36,7 @@ class Content(Kind):
         """The four parts by name, or "padding"."""
         if isinstance(answer, str) and answer.strip().casefold() == PADDING:
             return PADDING
-        if not isinstance(answer, list | tuple | dict):
+        if not isinstance(answer, list | tuple | dict) and not (isinstance(answer, str) and "," in answer):
             raise NotAnAnswer(f"expected (x, y, field, byte), such as (2, 0, 'a', 1), or 'padding', got {show(answer)}")
         found = _PARTS.read(answer, given)
         for dim, size in given["sizes"].items():

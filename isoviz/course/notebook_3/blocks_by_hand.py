@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from isoviz.course import path_rates
-from isoviz.course.exercise import Exercise, Given, NotAnAnswer, Verdict, WrongModel
+from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
+from isoviz.course.kinds import Number, Several
 from isoviz.course.notebook_3.pictures import Axis, Drawn, Plane, framed, rate_text, rows_table
 from isoviz.course.plans import ByHand, PlanAnswer
-from isoviz.errors import IsovizError, show
+from isoviz.errors import IsovizError
 from isoviz.figures.charts.html_parts import paragraph
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import ChannelKind, LatencyBandwidth, Machine, preset
@@ -123,14 +124,10 @@ def _rate(given: Given, x_in: float, y_in: float) -> float:
 
 def _blocks(answer: object, given: Given) -> ByHand | None:
     """The plan that a pair of block sizes stands for."""
-    if not isinstance(answer, tuple | list | np.ndarray) or len(answer) != 2:
+    if not isinstance(answer, tuple | list | dict | str | np.ndarray):
         return None
-    sizes = []
-    for name, value in zip("xy", answer, strict=True):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= given[name]:
-            raise NotAnAnswer(f"expected (x_in, y_in), two whole numbers: {name}_in from 1 to {given[name]}, got {show(value)}")
-        sizes.append(int(value))
-    return ByHand(MEMORIES, buffer_layouts(*sizes))
+    sizes = {f"{name}_in": Number(f"{name}_in", whole=True, least=1, most=given[name]) for name in "xy"}
+    return ByHand(MEMORIES, buffer_layouts(**Several(sizes).read(answer, given)))
 
 
 KIND = PlanAnswer(

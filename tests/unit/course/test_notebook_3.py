@@ -228,9 +228,19 @@ def test_another_machine_array_or_path_is_no_answer() -> None:
         judged_again(TASKS["3.1"], kept, numbers)
 
 
-@pytest.mark.parametrize("answer", [(0, 5), (10**9, 1), (-3, 4), (1.5, 2), (True, True), ("64", "64"), (64,), (1, 2, 3)])
+@pytest.mark.parametrize(
+    "answer", [(0, 5), (10**9, 1), (-3, 4), (1.5, 2), (True, True), "64", {"x": 64, "y": 64}, (64,), (1, 2, 3)]
+)
 def test_sizes_that_no_block_has_are_not_counted(answer: object) -> None:
     assert "expected" in unread("3.1", answer)
+
+
+@pytest.mark.parametrize("form", ["({}, {})", "{}, {}", "{}.0,{}", "[{}; {}]"])
+def test_sizes_may_be_written(form: str) -> None:
+    sizes = {"x_in": 96, "y_in": 64}
+    plain = verdict("3.1", (96, 64)).read
+    assert verdict("3.1", form.format(96, 64)).read == plain
+    assert all(verdict("3.1", each).read == plain for each in (sizes, (96.0, 64), ("96", "64 "), [96, "64"]))
 
 
 def test_a_kept_plan_may_be_anything() -> None:
