@@ -28,7 +28,7 @@ _SIGNED = re.compile(r"\s*(?P<sign>[+-]?)\s*(?P<number>[^+\s-].*?)\s*\.?\s*")
 """A number with its unit, and the full stop of a sentence."""
 _DIGITS = re.compile(r"[0-9][0-9.,_ ]*[0-9]")
 _THOUSANDS = re.compile(r"[1-9][0-9]{0,2}(?P<mark>[,_ ])[0-9]{3}((?P=mark)[0-9]{3})*(\.[0-9]+)?")
-_DIVIDERS = (r"\s*;\s*|,\s+(?![^<>]*>)", r"\s*,\s*(?![^<>]*>)")
+_DIVIDERS = (r"\s*;\s*|,\s+(?![^<>]*>)", r"\s*,\s*(?![^<>]*>)", r"\s+and\s+")
 """Between the parts of an answer: a comma in a layout, or in "1,296, 8", divides nothing."""
 _BETWEEN_NAMES = re.compile(r"(?:[,;>→&\s]|\band\b)+")
 _UNITS: dict[str, tuple[Callable[[str], float], str]] = {
@@ -218,7 +218,7 @@ class Choice(Kind):
             found = [option for option in options if _bare(option) == text]
             if found:
                 return found[0]
-            if text.isdigit() and 1 <= int(text[:9]) <= len(options):
+            if text.isdecimal() and 1 <= int(text[:9]) <= len(options):
                 return options[int(text) - 1]
         if self.what and isinstance(answer, str):
             raise NotAnAnswer(f"there is no {self.what} {show(answer)}; expected {' or '.join(options)}")

@@ -144,10 +144,12 @@ def _judge(answer: Any, given: Given) -> Verdict:
 def _words(given: Given) -> dict[str, object]:
     linear = linear_of(given)
     sizes, size = linear.fields.sizes, given["sizes"]["x"]
+    right = _content(given)
     return {
         "nx": size, "ny": given["sizes"]["y"], "last_x": size - 1, "last_y": given["sizes"]["y"] - 1,
         "a": given["fields"]["a"], "b": given["fields"]["b"], "size_a": sizes[0], "size_b": sizes[1],
-        "here": lying_at(linear, given["byte"]), "nbytes": linear.nbytes, "stretch": linear.inner_count,
+        "told": right if right == PADDING else f"({', '.join(map(str, right.values()))})",
+        "nbytes": linear.nbytes, "stretch": linear.inner_count,
         "blocks": -(-size // given["block"]), "rest": size % given["block"], "missing": -size % given["block"],
     }  # fmt: skip
 

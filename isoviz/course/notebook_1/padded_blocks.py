@@ -125,7 +125,7 @@ def _words(given: Given) -> dict[str, object]:
         "size_a": fields.sizes[0], "size_b": fields.sizes[1], "entry": fields.nbytes,
         "full": size // block, "rest": _last_entries(size % block), "blocks": whole // block, "whole": whole,
         "bytes": f"{_padded(given):,}",
-        "least": " or ".join(map(str, least)), "least_empty": _empty(_missing(size, least[0])),
+        "one": least[0], "least": " or ".join(map(str, least)), "least_empty": _empty(_missing(size, least[0])),
     }  # fmt: skip
 
 

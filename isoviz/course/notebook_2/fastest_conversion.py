@@ -161,7 +161,7 @@ def _words(given: Given) -> dict[str, object]:
     return {
         "nn": sizes["n"], "nh": sizes["h"], "nw": sizes["w"], "nc": sizes["c"], "source": SOURCE,
         "listed": "\n".join(f"{name}: {TARGETS[name]}" for name in given["names"]),
-        "names_in_order": ", ".join(given["names"]), "right": ", ".join(right["order"]), "ratio": f"{right['ratio']:.3g}",
+        "names_in_order": ", ".join(given["names"]), "right": " > ".join(right["order"]), "ratio": f"{right['ratio']:.3g}",
         "slow_run": plain_number(runs[slow]), "fast_run": plain_number(runs[fast]),
         "slow_rate": format_rate(_rate(given, runs[slow])), "fast_rate": format_rate(_rate(given, runs[fast])),
         "half": plain_number(given["latency"] * given["bandwidth"]), "run_ratio": plain_number(runs[fast] / runs[slow]),

@@ -122,7 +122,8 @@ def _words(given: Given) -> dict[str, object]:
     listed = "\n".join(f"{name}: {here} to {there}" for name, (here, there) in given["pairs"].items())
     return {
         "nx": given["sizes"]["x"], "ny": given["sizes"]["y"], "a": a, "b": b, "size_a": size_a, "size_b": size_b,
-        "listed": listed, "right": ", ".join(f"{name} ({plain_number(runs[name])} B)" for name in sorted_by(runs)),
+        "listed": listed, "right": ", ".join(sorted_by(runs)),
+        "right_runs": ", ".join(f"{plain_number(runs[name])} B" for name in sorted_by(runs)),
     }  # fmt: skip
 
 

@@ -71,7 +71,14 @@ def test_a_whole_answer_may_be_a_text(name: str) -> None:
     for number in range(SEEDS):
         given = drawn(EXERCISES[name], f"form {number}")
         right = [written(part) for part in EXERCISES[name].right(given).values()]
-        for form in (", ".join(right), f"({', '.join(right)})", f"[{'; '.join(right)}]", str(tuple(right)), ",".join(right)):
+        for form in (
+            ", ".join(right),
+            f"({', '.join(right)})",
+            f"[{'; '.join(right)}]",
+            str(tuple(right)),
+            ",".join(right),
+            "; ".join(right),
+        ):
             assert judged(EXERCISES[name], form, given).verdict.right, form
 
 
