@@ -1,21 +1,26 @@
-"""What is told is said once, as a value: a document of tables, facts, prose, listings and plots.
+"""What is told is said once, as a value: a document of tables, facts, prose, listings, pictures and plots.
 
 Its forms are derived: text and Markdown (`str(document)`, `document.markdown()`), one JSON object (`document.to_json()`), and
-HTML (`isoviz.figures.document_html`). A plot is drawn in HTML alone, so a table beside it has its numbers. A table that follows
-a plot at once is folded there.
+HTML (`isoviz.figures.document_html`). Pictures and plots are drawn in HTML alone, so a table beside them has their numbers. A
+table that follows a plot at once is folded there.
 """
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
+from isoviz.errors import printable
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 WIDTH = 116
-"""Characters of a line of prose in text."""
+"""Characters of a line of text, where its words allow it."""
+MOST_OF_REPR = 200
+"""Characters of the `repr` of a value at most."""
 
 
 def change(value: float) -> str:
@@ -69,14 +74,36 @@ class Mark(NamedTuple):
         return self.text
 
 
-Cell = str | Quantity | Mark
+class Code(NamedTuple):
+    """A word of a notation, such as a layout: in HTML in the fixed-width face."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Bar(NamedTuple):
+    """A share from 0 to 1 as a bar with `text` behind it. Text has the words alone, and a bar where there are none."""
+
+    share: float
+    text: str = ""
+
+    def __str__(self) -> str:
+        return self.text or "█" * max(1, round(20 * min(1.0, self.share)))
+
+
+Cell = str | Quantity | Mark | Code | Bar
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells below a header.
+    """Rows of cells below a header. A column in which every cell is empty is left out, and a header without words.
 
     - `numbers`: columns that are set right besides those with a quantity.
+    - `marked`: the numbers of the rows that stand out in HTML.
+    - `below`: the column that text writes below each row where the lines would be too long.
+    - `is_folded`: HTML folds the table under its caption.
     - `remarks`: a sentence on each row ("" for none), under the heading `remark`. HTML has them as a last column, text and
       Markdown as a list below the table, in which the cell of the column `name` says which rows are meant.
     """
@@ -88,11 +115,19 @@ class Table:
     remarks: Sequence[str] = ()
     remark: str = "remark"
     name: int = 0
+    marked: Collection[int] = ()
+    below: int | None = None
+    is_folded: bool = False
 
     @property
     def right(self) -> frozenset[int]:
         """The columns that are set right."""
         return frozenset(self.numbers) | {k for row in self.rows for k, cell in enumerate(row) if isinstance(cell, Quantity)}
+
+    @property
+    def columns(self) -> list[int]:
+        """The columns that are shown: those with a cell that is not empty, and all of a table without rows."""
+        return [k for k in range(len(self.header)) if not self.rows or any(str(row[k]) for row in self.rows)]
 
     def records(self) -> list[dict[str, Any]]:
         """A dictionary for each row, by the header: numbers without their unit."""
@@ -122,10 +157,28 @@ class Prose(NamedTuple):
     text: str
 
 
+class Points(NamedTuple):
+    """Sentences, each on a line of its own."""
+
+    texts: Sequence[str]
+
+
 class Listing(NamedTuple):
-    """Text with its own lines and columns, such as a command."""
+    """Text with its own lines and columns, such as a command. HTML folds it under its `summary`, where it has one."""
 
     text: str
+    summary: str = ""
+
+
+class Picture(NamedTuple):
+    """A picture of values, drawn by the function of `isoviz.figures` with this name, which gets `given` and `options`.
+
+    A value does not know the figures, which lie above it.
+    """
+
+    function: str
+    given: Sequence[Any]
+    options: Mapping[str, Any] = MappingProxyType({})
 
 
 class Plot(NamedTuple):
@@ -144,28 +197,43 @@ class Section(NamedTuple):
     data: Mapping[str, Any] | None = None
 
 
-Part = Table | Facts | Prose | Listing | Plot | Section
+Part = Table | Facts | Prose | Points | Listing | Picture | Plot | Section
 
 
 @dataclass(frozen=True)
 class Document:
-    """A title, and parts: those before the first section are its head."""
+    """A title, and parts: those before the first section are its head.
+
+    `line` says the title and the key figures in one line. A document that has it is brief in text: its line, and its head without
+    the facts.
+    """
 
     title: str
     parts: Sequence[Part]
+    line: str = ""
+
+    @property
+    def head(self) -> Sequence[Part]:
+        """The parts before the first section."""
+        return _before_sections(self.parts)
 
     def __str__(self) -> str:
         """For a terminal."""
-        return "\n\n".join([_underlined(self.title, "="), *_text(self.parts)])
+        if not self.line:
+            return "\n\n".join(_blocks(self.title, self.parts, "="))
+        return "\n".join([self.line, *_text([part for part in self.head if not isinstance(part, Facts)])])
 
     def markdown(self) -> str:
         """For a report."""
         return "\n\n".join([f"# {_plain(self.title)}", *_markdown(self.parts, 2)]) + "\n"
 
     def to_json(self) -> dict[str, Any]:
-        """One JSON object: the data of all sections. A section without data has the rows of its tables under its title."""
+        """One JSON object: the data of all sections. A section without data has the rows of its tables under its title.
+
+        The rows of tables in the head are under the title of the document.
+        """
         found: dict[str, Any] = {}
-        for part in self.parts:
+        for part in (Section(self.title, self.head), *self.parts):
             if isinstance(part, Section):
                 rows = [record for each in part.parts if isinstance(each, Table) for record in each.records()]
                 found |= part.data if part.data is not None else {part.title: rows} if rows else {}
@@ -174,6 +242,27 @@ class Document:
     def plots(self) -> Iterator[tuple[Plot, Table | None]]:
         """All plots, each with the table of its numbers."""
         return _plots(self.parts)
+
+
+class Told:
+    """A value that its `document` tells: `str` is the text of it, `repr` a line of it."""
+
+    @property
+    def document(self) -> Document:
+        """What is told of the value."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return str(self.document)
+
+    def __repr__(self) -> str:
+        document = self.document
+        text = f"{type(self).__name__}: {printable(document.line or document.title)}"
+        return f"<{text}>" if len(text) <= MOST_OF_REPR - 2 else f"<{text[: MOST_OF_REPR - 3]}…>"
+
+
+def _before_sections(parts: Sequence[Part]) -> Sequence[Part]:
+    return parts[: next((k for k, part in enumerate(parts) if isinstance(part, Section)), len(parts))]
 
 
 def _plots(parts: Sequence[Part]) -> Iterator[tuple[Plot, Table | None]]:
@@ -199,30 +288,49 @@ def aligned(rows: Sequence[Sequence[object]], left: Collection[int]) -> list[str
     ]
 
 
+def _blocks(title: str, parts: Sequence[Part], line: str) -> Iterator[str]:
+    """A heading with the parts below it, indented, then the sections."""
+    head = _before_sections(parts)
+    yield "\n".join([title, line * len(title), *(["\n\n".join(_text(head))] if head else [])])
+    for part in parts[len(head) :]:
+        yield from _blocks(part.title, part.parts, "-") if isinstance(part, Section) else _text([part])
+
+
 def _text(parts: Sequence[Part]) -> Iterator[str]:
     for part in parts:
         match part:
             case Table():
-                lines = aligned([part.header, *part.rows], set(range(len(part.header))) - part.right)
-                yield "\n".join([part.caption, *lines] if part.caption else lines)
+                yield textwrap.indent("\n".join([part.caption] * bool(part.caption) + _lines(part)), "  ")
                 yield from (_wrapped(f"{'; '.join(names)}: {remark}") for remark, names in part.remarked().items())
             case Facts(pairs):
-                yield "\n".join(aligned(pairs, (0, 1)))
+                yield textwrap.indent("\n".join(aligned(pairs, (0, 1))), "  ")
             case Prose(text):
                 yield _wrapped(text)
+            case Points(texts):
+                yield "\n".join(map(_wrapped, texts))
             case Listing(text):
                 yield textwrap.indent(text, "  ")
-            case Section(title, inner):
-                yield _underlined(title, "-")
-                yield from _text(inner)
+
+
+def _lines(table: Table) -> list[str]:
+    """The header and the rows of a table. Where they are too long, the column `below` has lines of its own."""
+    columns = table.columns
+    rows = [row for row in (table.header, *table.rows) if row is not table.header or any(table.header)]
+    left = [at for at, k in enumerate(columns) if k not in table.right]
+    lines = aligned([[row[k] for k in columns] for row in rows], left)
+    if table.below not in columns or max(map(len, lines), default=0) + 2 <= WIDTH:
+        return lines
+    rest = [k for k in columns if k != table.below]
+    lines = aligned([[row[k] for k in rest] for row in rows], [at for at, k in enumerate(rest) if k not in table.right])
+    return [each for line, row in zip(lines, rows, strict=True) for each in (line, f"    {row[table.below]}") if each.strip()]
 
 
 def _wrapped(text: str) -> str:
-    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
-
-
-def _underlined(title: str, by: str) -> str:
-    return f"{title}\n{by * len(title)}"
+    """An indented paragraph. A number stays with its unit, and a name with its value."""
+    joined = re.sub(r"(?<=\d) (?=[A-Za-zµ%×])|(?<=\w) (?== )|(?<==) ", "\xa0", text)
+    return textwrap.indent(textwrap.fill(joined, WIDTH - 2, break_long_words=False, break_on_hyphens=False), "  ").replace(
+        "\xa0", " "
+    )
 
 
 # ---- Markdown
@@ -243,8 +351,8 @@ def _markdown(parts: Sequence[Part], level: int) -> Iterator[str]:
             case Table(header, rows):
                 if part.caption:
                     yield _plain(part.caption)
-                rules = ["---:" if k in part.right else "---" for k in range(len(header))]
-                lines = [_row([_plain(cell) for cell in row]) for row in (header, *rows)]
+                rules = ["---:" if k in part.right else "---" for k in part.columns]
+                lines = [_row([_plain(row[k]) for k in part.columns]) for row in (header, *rows)]
                 yield "\n".join([lines[0], _row(rules), *lines[1:]])
                 if noted := part.remarked():
                     yield "\n".join(f"- {_plain('; '.join(names))}: {_plain(remark)}" for remark, names in noted.items())
@@ -252,6 +360,8 @@ def _markdown(parts: Sequence[Part], level: int) -> Iterator[str]:
                 yield "\n".join(f"- {_plain(name)}: {_plain(value)}" for name, value in pairs)
             case Prose(text):
                 yield _plain(text)
+            case Points(texts):
+                yield "\n".join(f"- {_plain(text)}" for text in texts)
             case Listing(text):
                 yield textwrap.indent(text, "    ")
             case Section(title, inner):

@@ -45,6 +45,8 @@ def styles(selector: str) -> str:
         f"{s} .good{{color:var(--iv-good);background:var(--iv-good-soft)}}"
         f"{s} .bad{{color:var(--iv-bad);background:var(--iv-bad-soft)}}"
         f"{s} .none{{color:var(--iv-muted);background:var(--iv-panel)}}"
+        f"{s} .bar{{display:inline-block;width:64px;height:8px;border-radius:4px;background:var(--iv-faint);overflow:hidden}}"
+        f"{s} .bar span{{display:block;height:8px;background:var(--iv-muted)}}{s} .bar.full span{{background:var(--iv-path)}}"
         f"{s} .facts{{display:flex;flex-wrap:wrap;gap:6px 28px;margin:4px 0 10px;padding:0}}"
         f"{s} .facts div{{display:flex;flex-direction:column}}"
         # Notebooks put the terms of lists beside their definitions, in columns of a fifth of the width.
@@ -106,10 +108,8 @@ def table(
         + "</tr>"
         for number, row in enumerate(rows)
     )
-    return (
-        f'<div class="scroll"><table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
-    )
+    top = f"<thead><tr>{head}</tr></thead>" if any(header) else ""
+    return f'<div class="scroll"><table><caption>{escape(caption)}</caption>{top}<tbody>{body}</tbody></table></div>'
 
 
 def _number(yes: bool) -> str:
