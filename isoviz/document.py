@@ -245,18 +245,17 @@ class Document:
 
 
 class Told:
-    """A value that its `document` tells: `str` is the text of it, `repr` a line of it."""
+    """A value that its `document()` tells: `str` is the text of it, `repr` a line of it."""
 
-    @property
     def document(self) -> Document:
         """What is told of the value."""
         raise NotImplementedError
 
     def __str__(self) -> str:
-        return str(self.document)
+        return str(self.document())
 
     def __repr__(self) -> str:
-        document = self.document
+        document = self.document()
         text = f"{type(self).__name__}: {printable(document.line or document.title)}"
         return f"<{text}>" if len(text) <= MOST_OF_REPR - 2 else f"<{text[: MOST_OF_REPR - 3]}…>"
 

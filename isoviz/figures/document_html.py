@@ -43,7 +43,7 @@ def document_html(document: Document, *, level: int = 1, theme: ThemeName = "aut
 def told_html(value: Told, *, theme: ThemeName = "auto") -> str:
     """A representation of a value by its document; a `LayoutChoice` is of the kind `layout-choice`."""
     kind = re.sub(r"(?<!^)(?=[A-Z])", "-", type(value).__name__).lower()
-    return representation(kind, document_html(value.document, level=3, theme=theme))
+    return representation(kind, document_html(value.document(), level=3, theme=theme))
 
 
 def _html(parts: Sequence[Part], level: int, theme: ThemeName) -> Iterator[str]:

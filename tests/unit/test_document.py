@@ -141,7 +141,6 @@ class Card(Told):
     def __init__(self, words: str) -> None:
         self.words = words
 
-    @property
     def document(self) -> Document:
         table = Table(("of", "share"), [[Code("<F, x>"), Bar(0.5)], ["all", Bar(1.0, "100 %")]], marked=[1])
         more = Section("More", (Points(["One thing.", "Another thing."]), Listing("a  b", "The program")))
@@ -171,7 +170,7 @@ def test_a_value_is_told_in_brief_and_in_one_line(monkeypatch: pytest.MonkeyPatc
         and "width:50.0%" in shown
         and "<code>&lt;F, x&gt;</code>" in shown
     )
-    assert "- Another thing." in card.document.markdown() and card.document.to_json()["A card"][1] == {
+    assert "- Another thing." in card.document().markdown() and card.document().to_json()["A card"][1] == {
         "of": "all",
         "share": "100 %",
     }
