@@ -90,5 +90,6 @@ def test_the_best_of_all_layouts_is_found() -> None:
         own = weighted_seconds(str(found.best.layout), space, fields, memory, uses, machine, options)
         assert abs(own - found.best.weighted) <= 1e-3 * own, (seed, own, found.best)
         ratios.append(own / min(times))
-        assert ratios[-1] <= 1.05, (seed, own, min(times), str(found))
+        # A search that its counted work ended has not come to every layout.
+        assert ratios[-1] <= (1.1 if found.stopped else 1.05), (seed, own, min(times), str(found))
     assert sum(ratio <= BEST for ratio in ratios) >= 0.95 * len(ratios), sorted(ratios)[-12:]

@@ -339,7 +339,10 @@ def test_random_ways_are_never_better(report: Report, full: bool) -> None:
             seconds = seconds_of(problem, path, taken, size * draw.choice((1, 1, 2, 3, count, 2 * count)))
             if seconds is not None:
                 report("random ways against brute force", 1)
-                assert best is not None and seconds >= best.seconds * (1 - 1e-12), seed
+                assert best is not None, seed
+                # Fewer hops count first, unless more are better by `FEWER_HOPS`.
+                margin = FEWER_HOPS if len(path) > len(best.path) else 1e-12
+                assert seconds >= best.seconds * (1 - margin), seed
 
 
 def test_cutting_hopeless_paths_changes_nothing() -> None:

@@ -24,7 +24,7 @@ from isoviz.planner.multipath.network_paths import network_paths
 from isoviz.planner.multipath.path_choice import MULTIPATH, allowed, plan_over
 from isoviz.planner.multipath.share_search import Shared, ShareSearch, seconds_of, to_memory
 from isoviz.planner.multipath.split import split_bytes, stream_of
-from isoviz.planner.multipath.tuning import PLAN_GAIN
+from isoviz.planner.multipath.tuning import EVEN_LOSS, PLAN_GAIN
 from isoviz.planner.plan import Plan
 from isoviz.planner.planning_work import WorkDone, work_of
 from isoviz.planner.problem import Problem
@@ -73,6 +73,7 @@ def several_paths(
     links = links_of(problems, destinations, more)
     problems = [Problem(problem.transfer, links.machine, problem.options, work) for problem in problems]
     single = [_with_few_stops(links, *each) for each in zip(range(len(problems)), problems, single, strict=True)]
+    single = [_with_even_chunks(*each) for each in zip(problems, single, strict=True)]
     more = [path_of(plan, problem) for plan, problem in zip(single, problems, strict=True)]
     steady = steady_paths(links, [float(problem.nbytes) for problem in problems], more, work)
     sets = [
@@ -135,6 +136,15 @@ def _with_few_stops(links: MachineLinks, number: int, problem: Problem, single: 
         raise limits_too_small(problem, [tuple(channel.destination for channel in path[:-1]) for path in paths])
     best = min(made, key=lambda path: (path.mean, len(path.hops)))
     return plan_of(problem, [best])
+
+
+def _with_even_chunks(problem: Problem, single: Plan) -> Plan:
+    """The plan, or a faster one over its path where its last chunk is short and costs a whole request (`plan_over`)."""
+    path = single.only
+    if path.chunk_count == 1 or path.mean <= path.objective * (1 + EVEN_LOSS):
+        return single
+    made = plan_over(problem, path_of(single, problem))
+    return single if made is None or made.mean >= path.mean else plan_of(problem, [made])
 
 
 def _searched(
