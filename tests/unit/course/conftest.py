@@ -1,4 +1,4 @@
-"""The folder of a learner."""
+"""The folder of a learner, and the process of learners' functions."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 from isoviz.course import lessons
 from isoviz.course.classroom import FILE
+from isoviz.course.functions import one_sandbox
 from isoviz.course.progress import VERSION
 
 
@@ -21,3 +22,10 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     lessons.start(tmp_path)
     yield tmp_path
     lessons._opened = None
+
+
+@pytest.fixture(scope="module", autouse=True)
+def sandbox_of_a_module() -> Iterator[None]:
+    """The functions that a module judges run in one sandbox, which begins with the first of them."""
+    with one_sandbox():
+        yield
