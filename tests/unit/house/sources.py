@@ -1,4 +1,4 @@
-"""The modules of the package as trees. Several tests look at all of them, and to parse them takes two seconds."""
+"""The modules of the package as trees. Several tests look at all of them, and to parse and walk them takes seconds."""
 
 from __future__ import annotations
 
@@ -13,3 +13,9 @@ PATHS = tuple(sorted((ROOT / "isoviz").rglob("*.py")))
 @cache
 def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """All nodes of a module, outer ones first."""
+    return tuple(ast.walk(tree_of(path)))

@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 
-from sources import PATHS, ROOT, tree_of
+from sources import PATHS, ROOT, nodes_of
 
 LAYERS = next(
     contract["layers"]
@@ -21,32 +21,31 @@ BY_NAME = {"isoviz", "isoviz.widgets"}
 NAMED = re.compile(r"\bisoviz\.([a-z_]+)\b")
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
+def modules() -> Iterator[tuple[str, tuple[ast.AST, ...]]]:
+    """Modules by name, with their nodes."""
     for path in PATHS:
         name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
         if name not in BY_NAME and not name.startswith("isoviz.cli."):
-            yield name, tree_of(path)
+            yield name, nodes_of(path)
 
 
-def texts(tree: ast.Module) -> Iterator[ast.Constant]:
+def texts(nodes: tuple[ast.AST, ...]) -> Iterator[ast.Constant]:
     """The texts in code: all but docstrings, which may speak of any floor."""
-    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    return (
-        node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said
-    )
+    said = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    return (node for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said)
 
 
 def test_no_module_of_isoviz_is_imported_by_name() -> None:
     found = []
-    for module, tree in modules():
-        for node in ast.walk(tree):
+    for module, nodes in modules():
+        for node in nodes:
             if not isinstance(node, ast.Call):
                 continue
             called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if called not in ("import_module", "__import__", "find_spec", "resolve_name"):
+                continue
             named = [text.value for argument in node.args for text in ast.walk(argument) if isinstance(text, ast.Constant)]
-            if called in ("import_module", "__import__", "find_spec", "resolve_name") and any(
-                str(text).startswith("isoviz") for text in named
-            ):
+            if any(str(text).startswith("isoviz") for text in named):
                 found.append(f"{module}, line {node.lineno}")
     assert found == []
 
@@ -54,8 +53,8 @@ def test_no_module_of_isoviz_is_imported_by_name() -> None:
 def test_no_floor_names_a_higher_one_in_a_text() -> None:
     found = [
         f"{module}, line {text.lineno}: isoviz.{named}"
-        for module, tree in modules()
-        for text in texts(tree)
+        for module, nodes in modules()
+        for text in texts(nodes)
         for named in NAMED.findall(str(text.value))
         if FLOORS.get(named, 0) > FLOORS.get(module.split(".")[1], 0)
     ]

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sources import ROOT, tree_of
 
-ROOT = Path(__file__).resolve().parents[3]
 GUIDE = ROOT / "docs/guide/security.md"
 WRITING = re.compile("[wax+]")
 """Letters of a mode with which a file is opened for writing."""
@@ -102,7 +102,7 @@ def modules(folder: str, words: str) -> Iterator[tuple[str, ast.Module]]:
     for path in sorted((ROOT / folder).rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         if re.search(words, text):
-            yield path.relative_to(ROOT).as_posix(), ast.parse(text)
+            yield path.relative_to(ROOT).as_posix(), tree_of(path)
 
 
 @functools.cache
