@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, get_args, get_type_hints
 
 import pytest
+from given.sessions import session_fixture
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -107,11 +107,7 @@ def test_no_message_raises_anything_but_a_refusal(content: object) -> None:
     assert (client is None) == (number is None)
 
 
-@pytest.fixture
-def session() -> Iterator[Session]:
-    made = Session(SMALL)
-    yield made
-    made.close()
+session = session_fixture(SMALL)
 
 
 def test_the_session_says_what_it_refused_and_lives_on(session: Session) -> None:

@@ -9,12 +9,12 @@ import random
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from given.sessions import session_fixture
 
 from isoviz.errors import Cancelled, RunError
 from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind
@@ -69,11 +69,7 @@ def test_the_state_before_anything_is_known() -> None:
     assert told["panes"]["layout"] == {"dims": [], "fieldSizes": [], "source": None, "destination": None}
 
 
-@pytest.fixture
-def session() -> Iterator[Session]:
-    made = Session(SMALL)
-    yield made
-    made.close()
+session = session_fixture(SMALL)
 
 
 @pytest.mark.parametrize(

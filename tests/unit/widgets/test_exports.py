@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import string
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from given.sessions import session_fixture
 from html_cases import check_saved_page
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -148,13 +148,7 @@ def test_texts_are_written_as_python_reads_them(text: str) -> None:
 
 # ---- exports on demand
 
-
-@pytest.fixture
-def session() -> Iterator[Session]:
-    made = Session(SMALL)
-    made.wait()
-    yield made
-    made.close()
+session = session_fixture(SMALL, waits=True)
 
 
 def export(what: str, session: Session) -> Any:

@@ -10,11 +10,11 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from given.sessions import session_fixture
 
 from isoviz.errors import FileError
 from isoviz.widgets import show_explorer
@@ -205,12 +205,7 @@ def test_processes_that_write_at_once_leave_the_file_of_one_of_them(folder: Path
 
 # ---- sessions
 
-
-@pytest.fixture
-def session() -> Iterator[Session]:
-    made = Session(START)
-    yield made
-    made.close()
+session = session_fixture(START)
 
 
 def put(session: Session, value: str) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from given.sessions import session_fixture
 
 import isoviz
 from isoviz import FieldSpace, IndexSpace, Use
@@ -25,13 +26,7 @@ SETTINGS = settings_for(
 )  # fmt: skip
 QUESTION = LayoutQuestion("destination", uses=(TypedUse("to", "node0.sys", "<F, y, x>", "50"), TypedUse("along", "", "y")))
 
-
-@pytest.fixture
-def session() -> Iterator[Session]:
-    found = Session(SETTINGS)
-    found.demand("find-layout")
-    yield found
-    found.close()
+session = session_fixture(SETTINGS, "find-layout")
 
 
 def part_when(session: Session, holds: Callable[[Any], bool], seconds: float = 120) -> Any:

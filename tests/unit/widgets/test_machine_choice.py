@@ -5,11 +5,11 @@ from __future__ import annotations
 import gc
 import json
 import weakref
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from given.sessions import session_fixture
 
 from isoviz.errors import FileError, InputError
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, machine_to_json, preset, presets
@@ -48,11 +48,7 @@ def begin(machine: Machine | str, destination: str = "node0.fbm0") -> Settings:
     )
 
 
-@pytest.fixture
-def session() -> Iterator[Session]:
-    made = Session(begin(drawn()))
-    yield made
-    made.close()
+session = session_fixture(begin(drawn()))
 
 
 def test_a_machine_drawn_in_python_is_explored_planned_and_run(session: Session) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from given.sessions import session_fixture
 
 from isoviz.machines import Machine, machine_from_json, preset
 from isoviz.machines.edits.memory_edits import new_machine
@@ -17,15 +17,10 @@ from isoviz.widgets.session import Session
 from isoviz.widgets.snapshot import snapshot
 from isoviz.widgets.state import State
 
-
-@pytest.fixture
-def session() -> Iterator[Session]:
-    ends = {"source": ("node0.fbm0", "<F, x, y>"), "destination": ("node1.sys", "<F, y, x>")}
-    session = Session(settings_for(machine="two-node", space={"x": 64, "y": 64}, fields={"a": "float32"}, **ends))
-    session.demand("explorer")
-    session.wait()
-    yield session
-    session.close()
+ENDS = {"source": ("node0.fbm0", "<F, x, y>"), "destination": ("node1.sys", "<F, y, x>")}
+session = session_fixture(
+    settings_for(machine="two-node", space={"x": 64, "y": 64}, fields={"a": "float32"}, **ENDS), "explorer", waits=True
+)
 
 
 def edit(session: Session, do: str, **more: Any) -> State:

@@ -6,12 +6,13 @@ import csv
 import io
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from given.sessions import session_fixture
 
 from isoviz.errors import Cancelled, InputError, RunError
 from isoviz.machines import preset
@@ -45,13 +46,7 @@ def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-@pytest.fixture
-def session() -> Iterator[Session]:
-    made = Session(SMALL)
-    made.demand("explorer")
-    made.wait()
-    yield made
-    made.close()
+session = session_fixture(SMALL, "explorer", waits=True)
 
 
 def part(session: Session, first: str, extent: str, to: str) -> State:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import traitlets
+from given.sessions import session_fixture
 
 from isoviz.errors import InputError
 from isoviz.widgets.chosen.selection import Selection, SelectionMade, valid_selection
@@ -17,13 +17,7 @@ from isoviz.widgets.snapshot import snapshot
 SMALL = settings_for(machine="two-node", space={"x": 64, "y": 32}, fields={"a": "float32", "b": "float64"},
                      destination=("node1.fbm0", "<x, y, F>"))  # fmt: skip
 
-
-@pytest.fixture
-def session() -> Iterator[Session]:
-    made = Session(SMALL)
-    made.wait()
-    yield made
-    made.close()
+session = session_fixture(SMALL, waits=True)
 
 
 def command(**chosen: Any) -> dict[str, Any]:

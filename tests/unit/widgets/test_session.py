@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from given.sessions import session_fixture
 
 from isoviz.errors import Cancelled, InputError, RunError
 from isoviz.layouts import FieldSpace, IndexSpace
@@ -24,12 +25,7 @@ from isoviz.widgets.state import Derived, State
 ASSUMED = {"measure": "assumed"}
 SMALL = settings_for(machine_options=ASSUMED, space={"x": 64, "y": 32}, fields={"a": "float32", "b": "float64"})
 
-
-@pytest.fixture
-def session() -> Iterator[Session]:
-    made = Session(SMALL)
-    yield made
-    made.close()
+session = session_fixture(SMALL)
 
 
 def put(session: Session, field: str, value: str, **more: object) -> None:

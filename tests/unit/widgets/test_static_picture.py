@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+from given.sessions import session_fixture
 
 import isoviz
 from isoviz.widgets.chosen.settings import settings_for
@@ -59,13 +59,7 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Page:
     return made
 
 
-@pytest.fixture
-def session() -> Iterator[Session]:
-    made = Session(START)
-    release = made.demand("explorer")
-    yield made
-    release()
-    made.close()
+session = session_fixture(START, "explorer")
 
 
 def put(session: Session, field: str, value: str) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from given.sessions import session_fixture
 
 from isoviz.errors import InputError
 from isoviz.layouts import FieldSpace, IndexSpace
@@ -55,11 +55,7 @@ def columns(of: PackedTrace) -> dict[str, Any]:
     }
 
 
-@pytest.fixture
-def session() -> Iterator[Session]:
-    found = Session(PIPED)
-    yield found
-    found.close()
+session = session_fixture(PIPED)
 
 
 def settled(session: Session, *views: str) -> State:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from given.sessions import session_fixture
 
 import isoviz.widgets.show_explorer as show_explorer
 from isoviz.errors import FileError, InputError
@@ -23,13 +23,7 @@ SMALL = settings_for(
 X, Y = (row.key for row in SMALL.dimensions)
 A, B = (row.key for row in SMALL.fields)
 
-
-@pytest.fixture
-def session() -> Iterator[Session]:
-    made = Session(SMALL)
-    made.demand("explorer")
-    yield made
-    made.close()
+session = session_fixture(SMALL, "explorer")
 
 
 def choose(session: Session, *ranges: Range, left_out: tuple[int, ...] = (), control: str = "box") -> Any:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from given.sessions import session_fixture
 
 import isoviz
 from isoviz.errors import InputError
@@ -45,12 +45,7 @@ def layouts(x_in: int, y_in: int) -> tuple[str, ...]:
     return f"<F, x_in={x_in}, y_in={y_in}, x_out, y_out>", columns, columns
 
 
-@pytest.fixture
-def session() -> Iterator[Session]:
-    found = Session(SETTINGS)
-    found.demand("why")
-    yield found
-    found.close()
+session = session_fixture(SETTINGS, "why")
 
 
 def panes(session: Session) -> Any:
