@@ -98,6 +98,20 @@ class XD:
         chunk = self.chunk
         return chunk < self.arrived and chunk < self.credit
 
+    def is_under_way(self, chunk: int) -> bool:
+        """Whether a request of a chunk is issued and has not ended."""
+        issued = self.requests if chunk < self.chunk else self.request if chunk == self.chunk else 0
+        return self.moved <= chunk and self.partly.get(chunk, 0) < issued
+
+    @property
+    def story(self) -> str:
+        """How far it has come, for errors."""
+        partly = ", ".join(f"{count} of chunk {chunk}" for chunk, count in sorted(self.partly.items())) or "none"
+        return (
+            f"{self.moved} of {self.chunks} chunks are moved, ended requests after them: {partly}; next comes request"
+            f" {self.request} of {self.requests} of chunk {self.chunk}"
+        )
+
     def complete(self, chunk: int) -> bool:
         """Count a finished request of a chunk. Returns whether the count of chunks moved without a gap has grown."""
         if self.requests > 1:

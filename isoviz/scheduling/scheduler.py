@@ -144,13 +144,19 @@ class Scheduler:
             self._finish(transfer, out)
         return out
 
-    def done(self, number: int, hop: int, chunk: int, request: int) -> list[Instruction]:  # noqa: ARG002  # the stimulus's
-        """A request has moved its bytes."""
+    def done(self, number: int, hop: int, chunk: int, request: int) -> list[Instruction]:
+        """A request has moved its bytes.
+
+        Raises:
+            InputError: it was not under way.
+        """
         out: list[Instruction] = []
         transfer = self._transfers.get(number)
         if transfer is None:
             return out
-        xd = transfer.xds[hop]
+        xd = transfer.xds.get(hop)
+        if xd is None or not xd.is_under_way(chunk):
+            raise _not_under_way(transfer, hop, chunk, request)
         channel = xd.channel
         channel.in_flight -= 1
         transfer.in_flight -= 1
@@ -177,12 +183,18 @@ class Scheduler:
         self._fill(channel, out)
         return out
 
-    def failed(self, number: int, hop: int, chunk: int, request: int, reason: str) -> list[Instruction]:  # noqa: ARG002
-        """A request failed, or with hop −1 the allocation. Its transfer fails when it has no request in flight."""
+    def failed(self, number: int, hop: int, chunk: int, request: int, reason: str) -> list[Instruction]:
+        """A request failed, or with hop −1 the allocation. Its transfer fails when it has no request in flight.
+
+        Raises:
+            InputError: the request was not under way.
+        """
         out: list[Instruction] = []
         transfer = self._transfers.get(number)
         if transfer is None:
             return out
+        if hop >= 0 and not (hop in transfer.xds and transfer.xds[hop].is_under_way(chunk)):
+            raise _not_under_way(transfer, hop, chunk, request)
         if hop >= 0:
             transfer.xds[hop].channel.in_flight -= 1
             transfer.in_flight -= 1
@@ -422,6 +434,15 @@ class Scheduler:
             self._admission.release(transfer.number)
         self._finish(transfer, out)
         self._admit(out)
+
+
+def _not_under_way(transfer: TransferState, hop: int, chunk: int, request: int) -> InputError:
+    xd = transfer.xds.get(hop)
+    known = f"hops {', '.join(map(str, transfer.xds)) or 'none'}" if xd is None else xd.story
+    return InputError(
+        f"transfer {transfer.number}, hop {hop}: request {request} of chunk {chunk} ended, but was not under way (the transfer"
+        f" {transfer.state}; {known})"
+    )
 
 
 def _checked_policies(policies: Mapping[str, Policy] | None, policy: Policy) -> dict[str, Policy]:

@@ -189,6 +189,27 @@ def test_what_is_not_known_is_ignored() -> None:
 # ---- priorities
 
 
+@pytest.mark.parametrize(
+    ("stimulus", "words"),
+    [
+        (Done(7, 0, 1, 0), "hop 0: request 0 of chunk 1 ended, but was not under way (the transfer runs; 1 of 3 chunks are moved"),
+        (Done(7, 0, 0, 1), "hop 0: request 1 of chunk 0 ended"),
+        (Done(7, 1, 0, 0), "hop 1: request 0 of chunk 0 ended"),
+        (Done(7, 2, 0, 0), "hop 2: request 0 of chunk 0 ended, but was not under way (the transfer runs; hops 0, 1)"),
+        (Failed(7, 0, 2, 0, "gone"), "hop 0: request 0 of chunk 2 ended"),
+    ],
+)
+def test_what_cannot_have_ended_is_refused_with_how_far_it_came(stimulus: Done | Failed, words: str) -> None:
+    scheduler = Scheduler({"a": 1, "b": 1})
+    scheduler.handle(Submit(7, line("a", "b", slots=1)))
+    scheduler.handle(Done(7, 0, 0, 0))
+    if stimulus.hop == 1:
+        scheduler.handle(Done(7, 1, 0, 0))  # its only request that was under way
+    with pytest.raises(InputError) as caught:
+        scheduler.handle(stimulus)
+    assert f"transfer 7, {words}" in str(caught.value)
+
+
 def test_first_come_first_served() -> None:
     scheduler = Scheduler()
     first = scheduler.submit(0, line("a", chunks=2))
