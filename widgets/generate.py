@@ -33,7 +33,7 @@ from isoviz.schema import alternatives, json_name, members_of  # noqa: E402
 from isoviz.schema.declaration import is_declared  # noqa: E402
 from isoviz.widgets import contract, snapshot, trace_contract  # noqa: E402
 from isoviz.widgets.chosen.settings import Settings, controls  # noqa: E402
-from isoviz.widgets.commands import command, machine_edit  # noqa: E402
+from isoviz.widgets.commands import explorer_commands, machine_edits  # noqa: E402
 from isoviz.widgets.glossary import GLOSSARY  # noqa: E402
 from isoviz.widgets.pages.page_contract import PagePart  # noqa: E402
 from isoviz.widgets.panes.pane_table import PANES  # noqa: E402
@@ -79,7 +79,7 @@ class Types:
     """TypeScript of typed dictionaries and of all that they mention, each once, in the order in which they are met."""
 
     def __init__(self) -> None:
-        homes = (contract, command, machine_edit, trace_contract)
+        homes = (contract, explorer_commands, machine_edits, trace_contract)
         self.aliases = {repr(value): name for home in homes for name, value in vars(home).items() if _is_alias(value)}
         self.docs = {name: text for home in homes for name, text in _docs_of(home).items()}
         self.written: dict[str, str] = {}
@@ -128,7 +128,7 @@ def types() -> str:
     found.add("Panes", "The parts of the panes by name; null where there is nothing to show yet.", parts)
     concerns = [f"  {each.key}: {found.of(each.kind)};" for each in members_of(contract.Concerns)]
     found.add("Snapshot", inspect.getdoc(contract.Concerns) or "", [*concerns, "  panes: Panes;"])
-    for union in (command.Command, contract.Message):
+    for union in (explorer_commands.Command, contract.Message):
         for member in alternatives(union):
             found.of(member)
         found.of(union)
@@ -165,9 +165,11 @@ def _comment(doc: str) -> str:
 
 def _docs_of(module: Any) -> dict[str, str]:
     """The texts below assignments, by name."""
-    body = ast.parse(inspect.getsource(module)).body
+    whole = ast.walk(ast.parse(inspect.getsource(module)))
+    bodies = [body for node in whole for name in ("body", "orelse") if isinstance(body := getattr(node, name, None), list)]
     return {
         node.targets[0].id: following.value.value
+        for body in bodies
         for node, following in pairwise(body)
         if isinstance(node, ast.Assign)
         and isinstance(node.targets[0], ast.Name)

@@ -1,7 +1,7 @@
 """What crosses a border (a file, a command, a snapshot) is declared once, as a type; reading and writing follow from it."""
 
 from isoviz.schema.cursor import Node, read_document
-from isoviz.schema.declaration import BY_NAME, As, Member, Named, json_name, left_out, member, members_of, named
+from isoviz.schema.declaration import BY_NAME, As, Call, Member, Named, call_type, json_name, left_out, member, members_of, named
 from isoviz.schema.json_text import format_json, parse
 from isoviz.schema.plain_json import plain
 from isoviz.schema.reading import MismatchError, alternatives, errors_as, mismatch, read, tag
@@ -9,11 +9,13 @@ from isoviz.schema.reading import MismatchError, alternatives, errors_as, mismat
 __all__ = [
     "BY_NAME",
     "As",
+    "Call",
     "Member",
     "MismatchError",
     "Named",
     "Node",
     "alternatives",
+    "call_type",
     "errors_as",
     "format_json",
     "json_name",

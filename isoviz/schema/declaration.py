@@ -15,6 +15,14 @@ default may be missing. A class with `__post_init__` or `build` checks plain mem
 gives its errors their place.
 
 A dataclass with a method `build` stands for what that makes: a file may have other members than the value in it.
+
+A function stands in JSON as an object with its parameters, by the name of the call (`call_type`):
+
+    def rename(row: Row, /, name: str) -> Row: ...
+
+    Rename = call_type(rename, "kind", ("rename-row",))
+
+A document asks for it by `{"kind": "rename-row", "name": "x"}`. What is read calls the function: `call(row=row)`.
 """
 
 from __future__ import annotations
@@ -23,7 +31,8 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints, is_typeddict
+from inspect import Parameter, getdoc, signature
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints, is_typeddict
 
 BY_NAME = "by_name"
 
@@ -94,6 +103,52 @@ class Member(NamedTuple):
     def is_free(self) -> bool:
         """Whether any value may stand there, and is that of the attribute."""
         return self.kind is object and self.form.read is same
+
+
+class Call:
+    """The call of a function that a document asks for, with the arguments that stand there: an object of a `call_type`."""
+
+    function: ClassVar[Callable[..., Any]]
+    _given: ClassVar[tuple[str, ...]]
+    _read: ClassVar[tuple[str, ...]]
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What was read, by parameter of the function."""
+        return {name: getattr(self, name) for name in self._read}
+
+    def __call__(self, **given: object) -> Any:
+        """What the function returns. Of what is given, it gets what it has parameters for in front of its slash."""
+        return self.function(*[given[name] for name in self._given], **self.arguments)
+
+
+CallType = TypeVar("CallType", bound=Call)
+
+
+def call_type(function: Callable[..., Any], tag: str, names: tuple[str, ...], base: type[CallType]) -> type[CallType]:
+    """The declared type of the calls of a function. It has the name of the function: `SetMemory` is that of `set_memory`.
+
+    Its members are the `tag`, one of `names`, and the parameters of the function. Those in front of the slash are left out: they
+    are given where the function is called. A parameter with a default may be missing. A function with several names learns which
+    one was meant by a parameter that is called like the tag. The docstring is that of the function, without its errors.
+    """
+    given = [each for each in signature(function).parameters.values() if each.kind is Parameter.POSITIONAL_ONLY]
+    read = [each for each in signature(function).parameters.values() if each not in given]
+    members: list[tuple[str, Any, Any]] = [(tag, Literal[names], member())]
+    for each in read:
+        default = MISSING if each.default is Parameter.empty else each.default
+        if each.name != tag:
+            members.append((each.name, each.annotation, member(default, optional=default is not MISSING)))
+    of_function = {
+        "function": staticmethod(function),
+        "_given": tuple([each.name for each in given]),
+        "_read": tuple([each.name for each in read]),
+        "__doc__": (getdoc(function) or "").partition("\n\nRaises:")[0],
+    }
+    name = "".join(part.capitalize() for part in function.__name__.split("_"))
+    made = dataclasses.make_dataclass(name, members, bases=(base,), namespace=of_function, frozen=True)
+    made.__module__ = function.__module__  # where the names in its annotations are looked up
+    return made
 
 
 def json_name(name: str) -> str:

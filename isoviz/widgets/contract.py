@@ -1,4 +1,4 @@
-"""What the kernel sends to the browser, declared. What the browser asks for is in `isoviz.widgets.commands.command`.
+"""What the kernel sends to the browser, declared. What the browser asks for is in `isoviz.widgets.commands`.
 
 `widgets/src/model/types.ts` is generated from these declarations and from the table of panes by `widgets/generate.py`.
 Quantities are numbers: bytes, seconds, bytes per second, shares of one. The browser writes them for people

@@ -19,8 +19,8 @@ from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import CommandError, InputError, show
 from isoviz.widgets.chosen.settings import Settings, transfer_text
-from isoviz.widgets.commands.answers import ANSWERED, answer, is_due
-from isoviz.widgets.commands.read_command import Request, read_request
+from isoviz.widgets.commands.command import Question, Sender
+from isoviz.widgets.commands.read_command import read_request
 from isoviz.widgets.notebook.static_picture import StaticPicture, is_in_kernel
 from isoviz.widgets.notebook.tour import is_newcomer, note_end
 from isoviz.widgets.panes.pane import Pane
@@ -96,14 +96,14 @@ class Explorer(anywidget.AnyWidget, part_traits(PANES)):  # type: ignore[misc]  
         self.session = session if isinstance(session, Session) else Session(session, both_ends=side == "both")
         self._release = self.session.demand(pane)
         self.shown_in: tuple[int, str | None] = (-1, None)  # execution count and cell
-        self._asked: deque[Request] = deque()
+        self._asked: deque[tuple[Question, Sender]] = deque()
         self._beside: tuple[Callable[[], None], ...] = ()
         self._revision = 1
         self._publishing = threading.Lock()
         self._talking = threading.Lock()
         super().__init__(pane=pane, side=side, static_picture=uuid.uuid4().hex, **self._told_of(self.session.state))
         self._send_parts(parts_of_view(pane) - _sent if is_in_kernel() else frozenset())
-        self._answers: Worker[tuple[Request, State]] = Worker(self._answer, self._broken, "isoviz-answers")
+        self._answers: Worker[tuple[Question, Sender, State]] = Worker(self._answer, self._broken, "isoviz-answers")
         self._publisher = Publisher(self._publish, "isoviz-publisher")
         self._unlisten = self.session.listen(self._publisher.touch)
         self.on_msg(self._receive)
@@ -151,9 +151,9 @@ class Explorer(anywidget.AnyWidget, part_traits(PANES)):  # type: ignore[misc]  
             self._send_parts(names)
             return
         with suppress(CommandError):  # the session refuses it, in words
-            request = read_request(content)
-            if request.command.kind in ANSWERED:
-                self._asked.append(request)
+            command, sender = read_request(content)
+            if isinstance(command, Question):
+                self._asked.append((command, sender))
         self.session.send(content)  # which tells the publisher when the command is done
 
     def _send_parts(self, names: Iterable[str]) -> None:
@@ -185,19 +185,19 @@ class Explorer(anywidget.AnyWidget, part_traits(PANES)):  # type: ignore[misc]  
                             setattr(self, name, value)
             except Exception as error:  # noqa: BLE001 - a defect: what cannot be sent is told, and the thread lives on
                 self.frame = {**values["frame"], "defect": ascii(describe(error))}
-            for request in list(self._asked):  # in turn: what was asked for before it is in the state
-                if not is_due(request, state):
+            for asked, sender in list(self._asked):  # in turn: what was asked for before it is in the state
+                if not asked.is_due(state, sender):
                     break
                 self._asked.popleft()
-                self._answers.put((request, state))
+                self._answers.put((asked, sender, state))
 
     # ---- in the thread of the answers: a page of a large trace takes seconds, for which the state goes on
 
-    def _answer(self, asked: list[tuple[Request, State]]) -> None:
-        for request, state in asked:
-            made = answer(request, replace(state, array_values=self.array_values))
+    def _answer(self, questions: list[tuple[Question, Sender, State]]) -> None:
+        for asked, sender, state in questions:
+            message, buffers = asked.answer(replace(state, array_values=self.array_values), sender)
             with self._talking:
-                self.send(made.message, list(made.buffers))
+                self.send(message, list(buffers))
 
     def _broken(self, error: Exception) -> None:
         """Show that an answer could not be made: a defect."""

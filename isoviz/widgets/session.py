@@ -19,15 +19,14 @@ from isoviz.machines import machine_argument
 from isoviz.widgets.chosen.selection import Selection
 from isoviz.widgets.chosen.session_file import load_settings, save_settings
 from isoviz.widgets.chosen.settings import Settings, transfer_text
-from isoviz.widgets.commands.command import Bare, Command, Repeat
-from isoviz.widgets.commands.read_command import Request, Sender, read_request, sender_of
-from isoviz.widgets.commands.reducer import reduce
+from isoviz.widgets.commands.command import Threads
+from isoviz.widgets.commands.read_command import Request, read_request, sender_of
 from isoviz.widgets.consequences.chosen_machine import cancel_measuring
 from isoviz.widgets.consequences.derive import EVERYTHING, LAYOUTS, derive
 from isoviz.widgets.consequences.layout_stages import is_measuring_layouts
 from isoviz.widgets.consequences.where_it_runs import ranks_of, reason_not_to_run
 from isoviz.widgets.panes.pane_table import VIEWS
-from isoviz.widgets.running.begin_run import checked_times, new_run
+from isoviz.widgets.running.begin_run import new_run
 from isoviz.widgets.running.rank_keeper import RankKeeper, RanksChanged
 from isoviz.widgets.running.run_thread import Finished, Progressed, Runner, with_run
 from isoviz.widgets.session_messages import Asked, Broken, Chosen, Computed, Demanded, SelectedHere, Told
@@ -109,6 +108,7 @@ class Session(traitlets.HasTraits):
         self._ranks = RankKeeper(self._put) if ranks is None else RankKeeper(self._put, ranks)
         kept = {} if execute is None else {"carry_out": execute, "keep": lambda *_: ""}
         self._runner = Runner(self._put, **kept, ranks=self._ranks)
+        self._threads = Threads(self._run_asked, self._cancelled, self._ranks_started, self._ranks_ended)
         self._calculator: Calculator[Derived, Derived] = Calculator(compute, self._deliver, "isoviz-calculator")
         self._worker = Worker(self._handle, self._failed, "isoviz-session")
         self._calculator.request(0, first.derived)
@@ -118,7 +118,7 @@ class Session(traitlets.HasTraits):
     def send(self, command: Mapping[str, Any], then: Callable[[State, Request], None] | None = None) -> None:
         """Ask for something: `{"kind": "set", "field": "source-layout", "value": "<F, x>"}`, `{"kind": "run"}`, …
 
-        The commands are those of `isoviz.widgets.commands.command.Command`. One that is refused is told of in `state.refused`.
+        The commands are those of `isoviz.widgets.commands.explorer_commands`. One that is refused is told of in `state.refused`.
         `then` is called with the state after the command, in the thread of the session; it must be quick, and may refuse the
         command by an InputError.
         """
@@ -339,7 +339,7 @@ class Session(traitlets.HasTraits):
             state = replace(state, acknowledged={**state.acknowledged, client: newest})
         try:
             request = read_request(content)
-            after = held(state, self._done(state, request.command, sender))
+            after = held(state, request.command.after(state, sender, self._threads))
             if then is not None:
                 then(after, request)
             return after
@@ -355,46 +355,45 @@ class Session(traitlets.HasTraits):
         except InputError as error:
             return replace(state, refused=Refused("choose", str(error)))
 
-    def _done(self, state: State, command: Command, sender: Sender) -> State:
-        """The state after a command; runs and ranks are started and ended."""
-        match command:
-            case Bare(kind="run"):
-                return self._run_asked(state, 1)
-            case Repeat(times=times):
-                return self._run_asked(state, checked_times(times))
-            case Bare(kind="start-ranks" | "end-ranks" as kind):
-                return self._ranks_asked(state, kind)
-            case Bare(kind="cancel") if state.run.phase == "running":
-                self._runner.cancel()
-                return replace(state, run=replace(state.run, phase="cancelling"))
-            case Bare(kind="cancel"):
-                cancel_measuring()
-                return replace(state, awaited=0, notice="")
-        return reduce(state, command, sender)
-
     def _run_asked(self, state: State, times: int) -> State:
         if "plan" not in state.demanded:
             self.demand(_PYTHON)
             state = replace(state, views=EVERYTHING, edits=state.edits + 1)
         return self._start(replace(state, refused=None), times)
 
-    def _ranks_asked(self, state: State, kind: str) -> State:
-        """Start or end the ranks.
+    def _cancelled(self, state: State) -> State:
+        if state.run.phase == "running":
+            self._runner.cancel()
+            return replace(state, run=replace(state.run, phase="cancelling"))
+        cancel_measuring()
+        return replace(state, awaited=0, notice="")
+
+    def _ranks_started(self, state: State) -> State:
+        """Start the ranks.
 
         Raises:
             InputError: they are at work, or the machine has none that run here.
         """
-        state = replace(state, refused=None)
-        if state.run.active and state.run.ranks:
-            raise InputError("a run is under way on the ranks: wait for it or cancel it first")
-        if kind == "end-ranks":
-            self._ranks.end()
-            return state
+        self._check_ranks_idle(state)
         ranks = ranks_of(state)
         if ranks is None or ranks.reason:
             raise InputError("start-ranks: there is no plan for ranks" if ranks is None else ranks.reason)
         self._ranks.begin(ranks.ranks)
-        return state
+        return replace(state, refused=None)
+
+    def _ranks_ended(self, state: State) -> State:
+        """End the ranks.
+
+        Raises:
+            InputError: they are at work.
+        """
+        self._check_ranks_idle(state)
+        self._ranks.end()
+        return replace(state, refused=None)
+
+    def _check_ranks_idle(self, state: State) -> None:
+        if state.run.active and state.run.ranks:
+            raise InputError("a run is under way on the ranks: wait for it or cancel it first")
 
     def _start(self, state: State, times: int) -> State:
         if state.run.active:

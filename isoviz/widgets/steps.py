@@ -9,23 +9,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeVar, get_args
 
-from isoviz.errors import InputError, show
+from isoviz.errors import InputError
 from isoviz.widgets.chosen.machine_choice import PresetMachine
 from isoviz.widgets.chosen.selection import valid_selection
-from isoviz.widgets.chosen.settings import ByHand, Settings, TransferSettings
-from isoviz.widgets.chosen.what_if import NOTHING, WhatIf, kept
+from isoviz.widgets.chosen.settings import Settings, TransferSettings
+from isoviz.widgets.chosen.what_if import NOTHING, kept
 from isoviz.widgets.consequences.layout_stages import FoundLayouts
-from isoviz.widgets.consequences.transfer_stages import options_of
 from isoviz.widgets.contract import Side
-from isoviz.widgets.panes.pane_table import VIEWS
 from isoviz.widgets.state import Derived, State
 
 T = TypeVar("T", bound=TransferSettings)
 
 KEPT_STEPS = 200
 """Settings that undo brings back."""
-KEPT_WATCHERS = 8
-"""Browser views whose demands are kept. A page that was reloaded does not say that its views are gone."""
 PAUSE = 1.0
 """Seconds after which an edit of the same control is a step of its own: what a person did before then is done."""
 _measurements = itertools.count(1)
@@ -101,11 +97,6 @@ def measuring(state: State) -> State:
     return replace(state, measurement=next(_measurements), edits=state.edits + 1)
 
 
-def asking(state: State, question: WhatIf) -> State:
-    """The state in which these changes are tried."""
-    return state if question == state.what_if else replace(state, what_if=question, refused=None, edits=state.edits + 1)
-
-
 def measuring_layouts(state: State) -> State:
     """The state in which the best layouts that were found are run on this computer.
 
@@ -134,44 +125,9 @@ def keeping(state: State) -> State:
     return changed(state, kept(state.settings, replace(state.what_if, moving=False), machine, state.derived.transfer))
 
 
-def converting(state: State, hop: int) -> State:
-    """The state in which the path of the plan is planned by hand, with its conversion at a hop.
-
-    Raises:
-        InputError: there is no plan yet, it has several paths or no such hop, or that hop cannot convert.
-    """
-    from isoviz.planner.explanation.converting_at import layouts_converting_at
-
-    derived, settings = state.derived, state.settings
-    plan, machine, transfer = derived.plan, derived.planned_on, derived.transfer
-    typed = (settings.planner, settings.slot_limit, settings.memory_limit, settings.paths, settings.proxies, settings.reuse)
-    if plan is None or machine is None or transfer is None or not state.planned or (options := options_of({}, *typed)) is None:
-        raise InputError("convert here: there is no plan yet for these settings")
-    if len(plan.paths) > 1:
-        raise InputError("convert here: the plan has several paths; edit them by hand")
-    path = tuple(each.channel for each in plan.hops)
-    if not 0 <= hop < len(path):
-        raise InputError(f"convert here: expected a hop from 0 to {len(path) - 1}, got {hop}")
-    layouts = layouts_converting_at(transfer, machine, path, hop, options)
-    return changed(state, replace(settings, by_hand=ByHand(path, tuple(map(str, layouts)))))
-
-
 def demanding(before: State, after: State) -> State:
     """The state `after`, one edit further where more is demanded than `before`."""
     return after if after.demanded <= before.demanded else replace(after, edits=after.edits + 1)
-
-
-def watching(state: State, client: str | None, views: list[str]) -> State:
-    """The state in which a view of the browser watches these views, and nothing else any more.
-
-    Raises:
-        InputError: there is no such view.
-    """
-    if unknown := [name for name in views if name not in VIEWS]:
-        raise InputError(f"view {show(unknown[0])}: expected one of {', '.join(VIEWS)}")
-    rest = {name: stages for name, stages in state.watched.items() if name != client}
-    newest = dict([*rest.items(), (client or "", frozenset().union(*(VIEWS[name] for name in views)))][-KEPT_WATCHERS:])
-    return replace(state, watched=newest)
 
 
 def computed(state: State, number: int, result: Derived | Exception, final: bool) -> State:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from isoviz.errors import InputError
+from isoviz.schema import Named
 from isoviz.units import format_bytes, parse_bytes
 from isoviz.widgets.chosen.machine_choice import DescribedMachine, drawn_machine
 from isoviz.widgets.chosen.settings import Part
@@ -14,6 +15,18 @@ if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.planner import Options, Transfer
     from isoviz.widgets.chosen.settings import Settings
+
+
+class ShownWhatIf(TypedDict):
+    """What is tried on the present plan: the peak of channels in bytes per second by name, the slot limit in bytes (null: as it
+    is), sizes by dimension, how often the transfer starts (null: as it does), and what there is of held resources by name.
+    """
+
+    bandwidths: Named[float]
+    slotLimit: int | None
+    sizes: Named[int]
+    reuse: int | None
+    capacities: Named[float]
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""Commands of the browser: read, carried out on the state, answered."""
+"""Commands of the browser: declared by functions, read, carried out on the state, answered."""

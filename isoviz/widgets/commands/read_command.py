@@ -1,4 +1,4 @@
-"""Commands of a browser, read: what is not declared in `isoviz.widgets.commands.command` is refused in words."""
+"""Commands of a browser, read: what is not among the commands of the explorer is refused in words."""
 
 from __future__ import annotations
 
@@ -7,18 +7,12 @@ from typing import Any, NamedTuple
 
 from isoviz.errors import CommandError, show
 from isoviz.schema import MismatchError, read
-from isoviz.widgets.commands.command import Command
+from isoviz.widgets.commands.command import Sender
+from isoviz.widgets.commands.explorer_commands import Command
 from isoviz.widgets.contract import WIRE
 
 _ENVELOPE = ("client", "number")
 """What goes with every command: the view that sent it, and the number that the view gave it."""
-
-
-class Sender(NamedTuple):
-    """The view that sent a command and its number, both None where it does not say so."""
-
-    client: str | None = None
-    number: int | None = None
 
 
 class Request(NamedTuple):

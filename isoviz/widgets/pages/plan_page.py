@@ -6,13 +6,10 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from isoviz._version import __version__
 from isoviz.errors import IsovizError
-from isoviz.schema import named, plain
+from isoviz.schema import named
 from isoviz.widgets.chosen.machine_choice import DescribedMachine
-from isoviz.widgets.commands.command import AskTrace
-from isoviz.widgets.commands.exported_files import exported_file
-from isoviz.widgets.commands.read_command import Sender
-from isoviz.widgets.commands.trace_answers import trace_answer
-from isoviz.widgets.contract import WIRE, Exported, Side
+from isoviz.widgets.commands.answers import exported_file, trace_answer
+from isoviz.widgets.contract import Exported, Side
 from isoviz.widgets.pages.page_contract import PageEnd, PageKind, PageLine, PagePart
 from isoviz.widgets.pages.page_frame import Embedded, html_page
 from isoviz.widgets.pages.state_of_plan import state_of_plan, with_explanation, with_map, with_traces, with_views
@@ -160,9 +157,8 @@ def _traces(state: State) -> tuple[list[tuple[dict[str, Any], Embedded]], dict[s
         if len(trace.trace.requests) > MOST_REQUESTS:
             left_out[which] = None
             continue
-        command = AskTrace("trace", which)
-        message, buffers = trace_answer(command, Sender(), state)
-        found.append((plain(command, WIRE), Embedded({**message}, buffers)))
+        message, buffers = trace_answer(state, which)
+        found.append(({"kind": "trace", "which": which, "run": ""}, Embedded({**message}, buffers)))
     return found, left_out
 
 

@@ -1,4 +1,4 @@
-"""The traces of the session. The browser requests a trace when it draws it (`isoviz.widgets.commands.trace_answers`)."""
+"""The traces of the session. The browser requests a trace when it draws it (`isoviz.widgets.commands.answers`)."""
 
 from __future__ import annotations
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict
 
-from isoviz.widgets.chosen.what_if import WhatIf
-from isoviz.widgets.commands.command import ShownWhatIf
+from isoviz.widgets.chosen.what_if import ShownWhatIf, WhatIf
 from isoviz.widgets.consequences.what_if_plan import WhatIfPlan
 from isoviz.widgets.panes.pane import pane
 from isoviz.widgets.remembered import Remembered

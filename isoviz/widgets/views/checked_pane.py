@@ -13,15 +13,14 @@ from isoviz import checks
 from isoviz.errors import InputError
 from isoviz.widgets.chosen.fixed_parts import FixedParts
 from isoviz.widgets.chosen.settings import Settings
-from isoviz.widgets.commands.command import AskVerdict
-from isoviz.widgets.commands.on_screen import on_screen
+from isoviz.widgets.commands.command import CheckAsked, OnScreen
 from isoviz.widgets.commands.read_command import Request
 from isoviz.widgets.consequences.derive import LAYOUTS
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.session import Session
 from isoviz.widgets.steps import asked, held
 from isoviz.widgets.views.answering import answered
-from isoviz.widgets.views.judging import Found, Judging, OnScreen
+from isoviz.widgets.views.judging import Found, Judging
 
 if TYPE_CHECKING:
     from isoviz.widgets.contract import ShownEntry
@@ -129,10 +128,10 @@ class CheckedPane(Explorer):
             InputError: that is not what was given.
         """
         command, judging = request.command, self._judging
-        if judging is not None and isinstance(command, AskVerdict):
-            settings = on_screen(state.settings, command)
-            held(state, replace(state, settings=settings))
-            judging.ask(OnScreen(settings, command.entry), asked(state))
+        if judging is not None and isinstance(command, CheckAsked):
+            seen = command.seen(state)
+            held(state, replace(state, settings=seen.settings))
+            judging.ask(seen, asked(state))
 
     def _tell_verdict(self, _finished: bool) -> None:
         if self._judging is not None:

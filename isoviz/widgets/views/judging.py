@@ -9,21 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 from isoviz import checks
 from isoviz.errors import show
 from isoviz.widgets.chosen.what_if import NOTHING
+from isoviz.widgets.commands.command import OnScreen
 from isoviz.widgets.consequences.derive import derive
 from isoviz.widgets.contract import ShownEntry, ShownVerdict, VerdictKind
 from isoviz.widgets.state import whole_sentence
 from isoviz.widgets.worker import Worker
 
 if TYPE_CHECKING:
-    from isoviz.widgets.chosen.settings import Settings
     from isoviz.widgets.state import Derived
-
-
-class OnScreen(NamedTuple):
-    """What a person saw: settings, and the entry that was selected, as the browser has it."""
-
-    settings: Settings
-    entry: ShownEntry | None = None
 
 
 class Found(NamedTuple):

@@ -22,13 +22,14 @@ from isoviz.schema import named
 from isoviz.widgets.chosen.fixed_parts import FixedParts
 from isoviz.widgets.chosen.settings import End, Settings, rows
 from isoviz.widgets.chosen.shown_array import is_array, shown_array
+from isoviz.widgets.commands.command import OnScreen
 from isoviz.widgets.consequences.transfer_stages import fields_of, linearization_of, space_of
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.session import Session
 from isoviz.widgets.state import Derived, Problem, State
 from isoviz.widgets.views.answering import TIMEOUT, why_no_value
 from isoviz.widgets.views.checked_pane import Check, CheckedPane
-from isoviz.widgets.views.judging import Found, OnScreen
+from isoviz.widgets.views.judging import Found
 
 if TYPE_CHECKING:
     from isoviz.widgets.contract import ShownEntry

@@ -22,13 +22,14 @@ from isoviz.machines.edits.memory_edits import new_machine
 from isoviz.widgets.chosen.fixed_parts import FixedParts, given_part_that_differs
 from isoviz.widgets.chosen.machine_choice import DescribedMachine, MachineChoice, PresetMachine, machine_choice
 from isoviz.widgets.chosen.settings import Settings
+from isoviz.widgets.commands.command import OnScreen
 from isoviz.widgets.consequences.chosen_machine import machine_at_once
 from isoviz.widgets.consequences.derive import LAYOUTS
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.session import Session
 from isoviz.widgets.views.answering import TIMEOUT, why_no_value
 from isoviz.widgets.views.checked_pane import Check, CheckedPane
-from isoviz.widgets.views.judging import Found, OnScreen
+from isoviz.widgets.views.judging import Found
 
 if TYPE_CHECKING:
     from isoviz.widgets.state import Derived, State

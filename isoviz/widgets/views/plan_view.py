@@ -17,13 +17,14 @@ from isoviz.planner import Options, Plan, Transfer, machine_of
 from isoviz.planner import plan as planned
 from isoviz.widgets.chosen.fixed_parts import FixedPart, FixedParts
 from isoviz.widgets.chosen.machine_choice import DescribedMachine
+from isoviz.widgets.commands.command import OnScreen
 from isoviz.widgets.consequences.derive import EVERYTHING, NOT_ALONE
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.pages.state_of_plan import settings_of_plan
 from isoviz.widgets.session import Session
 from isoviz.widgets.views.answering import TIMEOUT, why_no_value
 from isoviz.widgets.views.checked_pane import Check, CheckedPane
-from isoviz.widgets.views.judging import Found, OnScreen
+from isoviz.widgets.views.judging import Found
 
 if TYPE_CHECKING:
     from isoviz.planner import Explanation

@@ -9,20 +9,24 @@ import sys
 import textwrap
 import tomllib
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from isoviz import FieldSpace, IndexSpace
 from isoviz.cli import main
-from isoviz.errors import MachineError
+from isoviz.errors import InputError, MachineError
 from isoviz.figures import network_svg
 from isoviz.machines import ChannelKind, LatencyBandwidth, Machine, Memory, preset, presets
 from isoviz.machines.networks import Network, Port, Transport, topology
 from isoviz.planner import Transfer, plan, plan_from_json, plan_to_json, planner_registry
+from isoviz.schema import read
 from isoviz.widgets.chosen.menus import menus
 from isoviz.widgets.chosen.settings import settings_for
+from isoviz.widgets.commands import command
 from isoviz.widgets.panes.network_pane import networks_of
 from isoviz.widgets.session import Session
 
@@ -64,6 +68,24 @@ def test_a_preset_of_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert [memory.name for memory in preset("hall", nodes=3).memories] == ["node0.sys", "node1.sys", "node2.sys"]
     after = [entry["name"] for entry in menus(None)["machines"]]
     assert "hall" in after and "hall" not in before
+
+
+def test_a_command_of_the_explorer(monkeypatch: pytest.MonkeyPatch) -> None:
+    (block,) = blocks("A command of the explorer")
+    module = ModuleType("one_more_command")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(command, "DECLARED", [])
+    exec(compile(block, "CONTRIBUTING.md", "exec"), vars(module))
+    (kind,) = command.DECLARED
+    session = Session(settings_for(space={"x": 4, "y": 2, "z": 3}))
+    with closing(session):
+        state = session.wait()
+        after = read({"kind": "keep-dimensions", "most": 2}, kind)(state=state)
+        assert [row.name for row in after.settings.dimensions] == ["x", "y"] and after.past == (state.settings,)
+        with pytest.raises(InputError, match="most: expected a whole number, got 'two'"):
+            read({"kind": "keep-dimensions", "most": "two"}, kind)
+        with pytest.raises(InputError, match="expected at least 1, got 0"):
+            read({"kind": "keep-dimensions", "most": 0}, kind)(state=state)
 
 
 @pytest.fixture

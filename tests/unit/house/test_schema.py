@@ -10,7 +10,22 @@ import pytest
 
 from isoviz import checks
 from isoviz.errors import InputError, MachineError, TransferError
-from isoviz.schema import BY_NAME, As, MismatchError, Named, Node, errors_as, format_json, member, named, parse, plain, read
+from isoviz.schema import (
+    BY_NAME,
+    As,
+    Call,
+    MismatchError,
+    Named,
+    Node,
+    call_type,
+    errors_as,
+    format_json,
+    member,
+    named,
+    parse,
+    plain,
+    read,
+)
 
 
 @dataclass(frozen=True)
@@ -63,6 +78,30 @@ def test_what_is_wrong_is_told_with_its_place_as_the_error_of_the_document(value
     with pytest.raises(TransferError) as caught, errors_as(TransferError, "top", "f", "a table"):
         read(value, File, BY_NAME)
     assert str(caught.value).startswith(problem)
+
+
+def moved(part: Part, /, place: str, *, by_how_much: int, kind: str, quickly: bool = False) -> tuple[object, ...]:
+    """Move a part.
+
+    Raises:
+        InputError: never.
+    """
+    return part, place, by_how_much, kind, quickly
+
+
+def test_a_function_is_called_from_a_document() -> None:
+    kind = call_type(moved, "kind", ("move", "push"), Call)
+    assert (kind.__name__, kind.__doc__) == ("Moved", "Move a part.")
+    call = read({"kind": "push", "place": "here", "byHowMuch": 3}, kind)
+    assert call.arguments == {"place": "here", "by_how_much": 3, "kind": "push", "quickly": False}
+    assert call(part=Part("a"), whole="what it has no parameter for") == (Part("a"), "here", 3, "push", False)
+    assert plain(call) == {"kind": "push", "place": "here", "byHowMuch": 3, "quickly": False}
+    with pytest.raises(MismatchError, match="the key 'byHowMuch' is missing; expected a whole number"):
+        read({"kind": "move", "place": "here"}, kind)
+    with pytest.raises(MismatchError, match="unknown key 'part'; known are kind, place, byHowMuch, quickly"):
+        read({"kind": "move", "place": "here", "byHowMuch": 3, "part": {}}, kind)
+    with pytest.raises(MismatchError, match="kind: expected 'move' or 'push', got 'pull'"):
+        read({"kind": "pull"}, kind)
 
 
 COMPLAINTS: list[tuple[Callable[[Node], object], Any, str]] = [

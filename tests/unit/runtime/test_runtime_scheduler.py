@@ -192,7 +192,10 @@ def test_what_is_not_known_is_ignored() -> None:
 @pytest.mark.parametrize(
     ("stimulus", "words"),
     [
-        (Done(7, 0, 1, 0), "hop 0: request 0 of chunk 1 ended, but was not under way (the transfer runs; 1 of 3 chunks are moved"),
+        (
+            Done(7, 0, 1, 0),
+            "hop 0: request 0 of chunk 1 ended, but was not under way (the transfer runs; 1 of 3 chunks are moved",
+        ),
         (Done(7, 0, 0, 1), "hop 0: request 1 of chunk 0 ended"),
         (Done(7, 1, 0, 0), "hop 1: request 0 of chunk 0 ended"),
         (Done(7, 2, 0, 0), "hop 2: request 0 of chunk 0 ended, but was not under way (the transfer runs; hops 0, 1)"),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from given.questions import answer_to
 from html_cases import check_saved_page
 
 from isoviz.backends.cuda import gpus
@@ -19,9 +20,6 @@ from isoviz.this_computer import GpuFacts
 from isoviz.widgets.chosen.machine_choice import DescribedMachine
 from isoviz.widgets.chosen.session_file import settings_in
 from isoviz.widgets.chosen.settings import settings_for
-from isoviz.widgets.commands.exports import answer
-from isoviz.widgets.commands.read_command import read_request
-from isoviz.widgets.commands.trace_answers import trace_answer
 from isoviz.widgets.contract import Exported
 from isoviz.widgets.notebook.static_picture import StaticPicture
 from isoviz.widgets.panes.canvas_parts import canvas_part
@@ -106,7 +104,7 @@ def test_this_computer_as_measured_with_a_gpu_that_is_gone(
 
 
 def _lanes(state: State, which: str) -> str:
-    message, _ = trace_answer(*read_request({"kind": "trace", "which": which, "number": 1, "client": "a"}), state)
+    message, _ = answer_to({"kind": "trace", "which": which, "number": 1, "client": "a"}, state)
     head = message["trace"]
     assert head is not None, message["error"]
     touched = [lane["title"] for lane in head["lanes"] if "fbm0" in lane["channel"]]
@@ -165,7 +163,7 @@ def test_every_part_says_so(part: str, ran: Session) -> None:
 
 @pytest.mark.parametrize("what", get_args(Exported))
 def test_every_export_says_so(what: Exported, ran: Session) -> None:
-    message = answer(*read_request({"kind": "export", "what": what, "number": 1, "client": "a"}), ran.state)
+    message = answer_to({"kind": "export", "what": what, "number": 1, "client": "a"}, ran.state).message
     assert message["error"] == ""
     text = message["text"]
     if what == "page":

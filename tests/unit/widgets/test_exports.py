@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from given.questions import answer_to, is_due
 from given.sessions import session_fixture
 from html_cases import check_saved_page
 from hypothesis import example, given, settings
@@ -25,9 +26,6 @@ from isoviz.widgets.chosen.machine_choice import DescribedMachine, FileMachine, 
 from isoviz.widgets.chosen.python_text import python_text, quoted, same_settings
 from isoviz.widgets.chosen.session_file import session_text, settings_in
 from isoviz.widgets.chosen.settings import End, Row, Settings, settings_for
-from isoviz.widgets.commands.answers import ANSWERED, Answer, Answered, is_due
-from isoviz.widgets.commands.exports import answer
-from isoviz.widgets.commands.read_command import read_request
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.session import Session
 
@@ -152,7 +150,7 @@ session = session_fixture(SMALL, waits=True)
 
 
 def export(what: str, session: Session) -> Any:
-    return answer(*read_request({"kind": "export", "what": what, "client": "a", "number": 5}), session.wait())
+    return answer_to({"kind": "export", "what": what, "client": "a", "number": 5}, session.wait()).message
 
 
 def test_every_kind_of_export(session: Session) -> None:
@@ -184,11 +182,11 @@ def test_what_is_not_there_is_told(session: Session) -> None:
 
 def test_an_export_waits_for_what_was_asked_for_before_it(session: Session) -> None:
     asked = {"kind": "export", "what": "plan", "client": "a", "number": 2}
-    assert not is_due(read_request(asked), session.state)
+    assert not is_due(asked, session.state)
     session.send({"kind": "set", "field": "planner", "value": "simple", "client": "a", "number": 1})
     session.send(asked)
-    assert is_due(read_request(asked), session.wait())
-    assert is_due(read_request({"kind": "export", "what": "session"}), session.state), "who does not say who asks does not wait"
+    assert is_due(asked, session.wait())
+    assert is_due({"kind": "export", "what": "session"}, session.state), "who does not say who asks does not wait"
 
 
 def test_the_publisher_answers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,16 +214,16 @@ def test_the_state_is_told_while_an_answer_is_made(monkeypatch: pytest.MonkeyPat
     """A page takes seconds: nothing else may wait for it."""
     begun, may_end, told = threading.Event(), threading.Event(), threading.Event()
 
-    def slow(_command: Any, sender: Any, _state: Any) -> Answer:
+    def slow(*_: Any) -> tuple[str, str]:
         begun.set()
         assert may_end.wait(120)
-        return Answer({"kind": "export", "what": "plan", "number": sender.number, "name": "", "text": "", "error": ""})
+        return "isoviz-session.json", ""
 
-    monkeypatch.setitem(ANSWERED, "export", Answered(lambda *_: True, slow))
+    monkeypatch.setattr("isoviz.widgets.commands.explorer_commands.exported_file", slow)
     monkeypatch.setattr(Explorer, "send", lambda *_: told.set())
     explorer = Explorer(SMALL)
     try:
-        explorer._receive(explorer, {"kind": "export", "what": "plan", "client": "a", "number": 1}, [])
+        explorer._receive(explorer, {"kind": "export", "what": "session", "client": "a", "number": 1}, [])
         assert begun.wait(120)
         explorer._receive(explorer, {"kind": "set", "field": "planner", "value": "simple", "client": "a", "number": 2}, [])
         explorer.session.wait()

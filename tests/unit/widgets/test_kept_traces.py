@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from given.questions import answer_to
 
 from isoviz.runtime.ledger.ledger import VARIABLE
 from isoviz.runtime.trace.trace import RequestSpan
 from isoviz.widgets.chosen.settings import settings_for
-from isoviz.widgets.commands.exported_files import exported_file
-from isoviz.widgets.commands.read_command import read_request
-from isoviz.widgets.commands.trace_answers import trace_answer
+from isoviz.widgets.commands.answers import exported_file
 from isoviz.widgets.running import run_thread
 from isoviz.widgets.running.past_runs import past_runs
 from isoviz.widgets.session import Session
@@ -34,7 +33,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session
 
 
 def measured(state: State, run: str) -> TraceMessage:
-    return trace_answer(*read_request({"kind": "trace", "which": "measured", "run": run}), state)[0]
+    return answer_to({"kind": "trace", "which": "measured", "run": run}, state).message
 
 
 def test_every_run_keeps_one_trace(session: Session) -> None:

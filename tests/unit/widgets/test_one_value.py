@@ -6,11 +6,10 @@ import re
 from html import unescape
 
 import pytest
+from given.questions import answer_to
 
 from isoviz.units import format_bytes, format_rate, format_seconds
 from isoviz.widgets import EXAMPLES, Session
-from isoviz.widgets.commands.exports import answer
-from isoviz.widgets.commands.read_command import read_request
 from isoviz.widgets.notebook.static_picture import StaticPicture
 from isoviz.widgets.panes.plan_pane import plan_part
 from isoviz.widgets.state import State
@@ -25,7 +24,7 @@ def words_of(html: str) -> str:
 def texts_of(state: State, session: Session) -> dict[str, str]:
     """The plan as every place tells it."""
     shown = StaticPicture(session, "token")._repr_mimebundle_()
-    page = answer(*read_request({"kind": "export", "what": "page", "client": "view", "number": 0}), state)
+    page = answer_to({"kind": "export", "what": "page", "client": "view", "number": 0}, state).message
     assert page["error"] == ""
     return {
         "text": re.sub(r"\s+", " ", str(state.derived.plan)),

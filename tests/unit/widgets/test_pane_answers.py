@@ -195,7 +195,7 @@ def test_what_should_not_happen_is_no_answer(name: str, monkeypatch: pytest.Monk
 
     with closing(PANES[name]()) as pane:
         pane.answer()
-        monkeypatch.setattr("isoviz.widgets.session.reduce", broken)
+        monkeypatch.setattr("isoviz.widgets.commands.command.Step.after", broken)
         typed(pane, "source-layout", "<x, F>")
         with pytest.raises(InternalError, match="ZeroDivisionError: by hand"):
             pane.answer()

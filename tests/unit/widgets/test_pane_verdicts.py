@@ -15,10 +15,8 @@ from isoviz.errors import InputError
 from isoviz.schema import plain
 from isoviz.widgets import Entry, LayoutEditor, LinearizationView, MachineEditor, PlanView, Session
 from isoviz.widgets.chosen.settings import ByHand
-from isoviz.widgets.commands.command import AskVerdict
-from isoviz.widgets.commands.on_screen import on_screen
-from isoviz.widgets.commands.read_command import Sender, read_command
-from isoviz.widgets.commands.reducer import reduce
+from isoviz.widgets.commands.command import CheckAsked
+from isoviz.widgets.commands.read_command import read_command
 from isoviz.widgets.contract import WIRE
 from isoviz.widgets.views.checked_pane import CheckedPane
 from tests.waiting import until
@@ -116,7 +114,7 @@ def test_a_verdict_belongs_to_its_value(editor: LayoutEditor) -> None:
     assert until(lambda: editor.verdict is None)
     editor.session.undo()
     assert until(lambda: editor.verdict is not None)
-    assert verdict_of(editor)["fresh"] and seen == ["<x, F, y> is another one.", None, "<x, F, y> is another one."]
+    assert until(lambda: verdict_of(editor)["fresh"]) and seen == ["<x, F, y> is another one.", None, "<x, F, y> is another one."]
 
 
 @pytest.mark.parametrize(
@@ -237,10 +235,11 @@ def test_the_state_stays_as_it_is() -> None:
             {"kind": "check", "dimensions": told["dimensions"], "fields": told["fields"], "source": "<x, y, F>"}
             | {"destination": told["destination"]["layout"], "byHand": None, "entry": None}
         )
-        assert isinstance(command, AskVerdict)
-        assert reduce(state, command, Sender()) == state
-        seen = on_screen(state.settings, command)
-        assert seen == state.settings.with_end("source", replace(state.settings.source, layout="<x, y, F>"))
+        assert isinstance(command, CheckAsked)
+        assert command.after(state) == state
+        seen = command.seen(state)
+        assert seen.entry is None
+        assert seen.settings == state.settings.with_end("source", replace(state.settings.source, layout="<x, y, F>"))
 
 
 def test_a_closed_pane_leaves_no_thread(editor: LayoutEditor) -> None:

@@ -15,7 +15,7 @@ from isoviz.widgets.chosen.examples import EXAMPLES
 from isoviz.widgets.chosen.python_text import same_settings
 from isoviz.widgets.chosen.session_file import session_text
 from isoviz.widgets.chosen.settings import settings_for
-from isoviz.widgets.commands.command import Command, SetText
+from isoviz.widgets.commands.explorer_commands import Command, TextControl
 from isoviz.widgets.contract import WIRE, Concerns
 from isoviz.widgets.panes.pane_table import PANES
 from isoviz.widgets.session import Session
@@ -107,7 +107,7 @@ def command(draw: random.Random, rows: list[int]) -> dict[str, Any]:
     kind = draw.choice([kind for kind in KINDS if kind not in ("run", "cancel", "measure", "use-local")])
     if kind == "set":
         field = draw.choice(
-            [*get_args(get_type_hints(SetText)["field"]), "dimension-name", "dimension-size", "field-name", "field-dtype",
+            [*get_args(TextControl), "dimension-name", "dimension-size", "field-name", "field-dtype",
              "transfer-name", "transfer-priority", "transfer-begin"]
         )  # fmt: skip
         texts = LAYOUTS if field.endswith("layout") else MEMORIES if field.endswith("memory") else TEXTS

@@ -22,7 +22,7 @@ from isoviz.runtime.ledger.ledger import VARIABLE, ledger
 from isoviz.runtime.ledger.run_notes import LONGEST_NOTE, read_notes, write_note
 from isoviz.widgets import RunPanel
 from isoviz.widgets.chosen.settings import settings_for
-from isoviz.widgets.commands.exported_files import exported_file
+from isoviz.widgets.commands.answers import exported_file
 from isoviz.widgets.contract import Stage
 from isoviz.widgets.panes.run_pane import run_part
 from isoviz.widgets.running import joint_run, one_run

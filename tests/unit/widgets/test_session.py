@@ -15,7 +15,7 @@ from isoviz.errors import Cancelled, InputError, RunError
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.widgets.chosen.machine_choice import THIS_COMPUTER
 from isoviz.widgets.chosen.settings import Settings, settings_for
-from isoviz.widgets.commands import reducer
+from isoviz.widgets.commands import explorer_commands
 from isoviz.widgets.consequences.drawings import pictures_of
 from isoviz.widgets.running.past_runs import past_runs
 from isoviz.widgets.session import Session
@@ -542,7 +542,7 @@ def test_a_defect_in_one_command_loses_no_other(session: Session, monkeypatch: p
         raise ZeroDivisionError("broken")
 
     session.wait()
-    monkeypatch.setitem(reducer._OF_THE_STATE, "hello", broken)
+    monkeypatch.setitem(explorer_commands._BARE, "hello", broken)
     session.send({"kind": "hello", "client": "view", "number": 7})
     put(session, "slot-limit", "1 MiB")
     state = session.wait()

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from given.questions import answer_to
 from given.sessions import session_fixture
 
 from isoviz.errors import InputError
@@ -19,8 +20,6 @@ from isoviz.runtime import Simulator, Trace, simulate
 from isoviz.scheduling.work import Done, Issue
 from isoviz.widgets.chosen.settings import settings_for
 from isoviz.widgets.chosen.transfers import with_urgent
-from isoviz.widgets.commands.read_command import read_request
-from isoviz.widgets.commands.trace_answers import steps_answer, trace_answer
 from isoviz.widgets.consequences.derive import LATER
 from isoviz.widgets.consequences.stage_graph import Evaluation, Stage
 from isoviz.widgets.panes.trace_pane import trace_part
@@ -212,30 +211,28 @@ def test_why_a_plan_cannot_be_stored_and_forwarded_is_told() -> None:
 
 
 def test_an_answer_holds_the_columns_or_says_why_not(session: Session) -> None:
-    message, buffers = trace_answer(
-        *read_request({"kind": "trace", "which": "simulated", "client": "a", "number": 3}), session.state
-    )
+    message, buffers = answer_to({"kind": "trace", "which": "simulated", "client": "a", "number": 3}, session.state)
     assert message["error"] == "There is no such trace yet." and buffers == () and message["number"] == 3
     state = settled(session, "timeline")
-    message, buffers = trace_answer(*read_request({"kind": "trace", "which": "simulated"}), state)
+    message, buffers = answer_to({"kind": "trace", "which": "simulated"}, state)
     assert message["error"] == "" and message["trace"] is not None
     assert message["trace"]["id"] == trace_part(state)["simulated"]["id"]  # type: ignore[index]
     assert len(buffers) == len(message["trace"]["columns"])
-    again, others = trace_answer(*read_request({"kind": "trace", "which": "simulated"}), state)
+    again, others = answer_to({"kind": "trace", "which": "simulated"}, state)
     assert again["trace"] is message["trace"] and others is buffers, "it is packed once"
 
 
 def test_steps_are_those_of_the_simulator_in_words(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulated_steps, "MOST_STEPS", 50)
-    monkeypatch.setattr("isoviz.widgets.commands.trace_answers.MOST_STEPS", 50)
-    assert steps_answer(*read_request({"kind": "steps", "first": 0}), session.state)["error"] != ""
+    monkeypatch.setattr("isoviz.widgets.commands.answers.MOST_STEPS", 50)
+    assert answer_to({"kind": "steps", "first": 0}, session.state).message["error"] != ""
     state = settled(session, "timeline")
     simulator = Simulator(session.machine)
     simulator.submit(session.plan)
     expected = list(iter(simulator.step, None))
     told: list[Any] = []
     while True:
-        answer = steps_answer(*read_request({"kind": "steps", "first": len(told)}), state)
+        answer = answer_to({"kind": "steps", "first": len(told)}, state).message
         assert answer["error"] == "" and answer["first"] == len(told)
         told += answer["steps"]
         if not answer["more"]:
@@ -265,7 +262,7 @@ def test_the_last_run_that_ended_well_has_a_measured_trace(tmp_path: Path) -> No
         assert state.run.report is not None, state.run.error
         told = trace_part(state)["measured"]
         assert told is not None and told["fresh"] and told["note"] == ""
-        head = trace_answer(*read_request({"kind": "trace", "which": "measured"}), state)[0]["trace"]
+        head = answer_to({"kind": "trace", "which": "measured"}, state).message["trace"]
         assert head is not None and head["where"] == "measured" and head["count"] == len(state.run.report.trace.requests)
         assert {lane["title"] for lane in head["lanes"]} == {"file read"}, "channels have words"
         assert 0 < head["seconds"] < 60
@@ -284,7 +281,7 @@ def test_an_urgent_transfer_is_added_in_one_step_and_delays_the_other(session: S
     urgent = state.settings.beside[0]
     assert urgent.name == "Urgent" and int(urgent.priority) > int(state.settings.priority)
     assert state.settings.key != urgent.key, "the first transfer is still the one that is edited"
-    head = trace_answer(*read_request({"kind": "trace", "which": "simulated"}), state)[0]["trace"]
+    head = answer_to({"kind": "trace", "which": "simulated"}, state).message["trace"]
     assert head is not None and alone is not None
     slow, quick = head["transfers"]
     assert (slow["label"], quick["label"]) == (state.settings.name, "Urgent") and quick["priority"] > slow["priority"]
@@ -313,7 +310,7 @@ def test_a_view_shows_a_trace_and_closes_its_session() -> None:
     try:
         told = view.part_trace["given"]
         assert told["requests"] == len(trace.requests) and told["seconds"] == trace.seconds
-        head = trace_answer(*read_request({"kind": "trace", "which": "given"}), view.session.state)[0]["trace"]
+        head = answer_to({"kind": "trace", "which": "given"}, view.session.state).message["trace"]
         assert head is not None and "network" in {lane["title"] for lane in head["lanes"]}
         assert "timeline" in repr(view)
     finally:
@@ -357,7 +354,7 @@ def test_the_measured_trace_of_transfers_that_ran_together_has_all_of_them(tmp_p
     state = session.wait()
     session.close()
     assert state.run.phase == "done", state.run.error
-    head = trace_answer(*read_request({"kind": "trace", "which": "measured"}), state)[0]["trace"]
+    head = answer_to({"kind": "trace", "which": "measured"}, state).message["trace"]
     assert head is not None and [each["label"] for each in head["transfers"]] == ["Transfer 1", "Urgent"]
     told = trace_part(state)["measured"]
     assert told is not None and told["fresh"] and told["requests"] == head["count"]

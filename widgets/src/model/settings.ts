@@ -1,5 +1,5 @@
-// What a command makes of the settings, as the kernel will say too (isoviz/widgets/commands/edits.py). Commands that need the kernel to
-// know what they lead to (examples, undo, new rows) leave the settings as they are until its answer.
+// What a command makes of the settings, as the kernel will say too (isoviz/widgets/commands/explorer_commands.py). Commands that need
+// the kernel to know what they lead to (examples, undo, new rows) leave the settings as they are until its answer.
 import { withName } from "./by-name.ts";
 import type { Command, SetMachineOption, SetRow, SetText, SetTransfer, ShownRow, ShownSettings, ShownTransfer } from "./types.ts";
 import { textSettings } from "./types.ts";
