@@ -35,7 +35,7 @@ from isoviz.widgets import contract, snapshot, trace_contract  # noqa: E402
 from isoviz.widgets.chosen.settings import Settings, controls  # noqa: E402
 from isoviz.widgets.commands import explorer_commands, machine_edits  # noqa: E402
 from isoviz.widgets.glossary import GLOSSARY  # noqa: E402
-from isoviz.widgets.pages.page_contract import PagePart  # noqa: E402
+from isoviz.widgets.pages.plan_page import PagePart  # noqa: E402
 from isoviz.widgets.panes.pane_table import PANES  # noqa: E402
 
 FRAME = """\

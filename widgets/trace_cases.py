@@ -24,7 +24,7 @@ from isoviz.planner import Options, Plan, Transfer, plan
 from isoviz.runtime import Simulator, Trace
 from isoviz.runtime.trace.critical_path import critical_path
 from isoviz.runtime.trace.trace import RequestSpan
-from isoviz.widgets.traces.packed_trace import packed
+from isoviz.widgets.traces.session_traces import packed
 
 MACHINE = preset("two-node")
 _ENDS = (("node0.fbm0", "node1.fbm0"), ("node0.sys", "node1.sys"), ("node0.dsk", "node0.sys"), ("node0.fbm0", "node1.sys"))

@@ -14,7 +14,7 @@ from isoviz.widgets.running.past_runs import runs_csv, runs_json
 from isoviz.widgets.state import State
 from isoviz.widgets.trace_contract import StepsMessage, TraceKind, TraceMessage
 from isoviz.widgets.traces.session_traces import latest_simulation, packed_trace, session_trace
-from isoviz.widgets.traces.simulated_steps import MOST_STEPS, trace_steps
+from isoviz.widgets.traces.simulating import MOST_STEPS, trace_steps
 
 if TYPE_CHECKING:
     from isoviz.runtime import Trace

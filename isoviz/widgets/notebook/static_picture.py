@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, get_args
 from isoviz.machines.memory import emulated_text
 from isoviz.units import format_bytes, format_rate, format_seconds, parse_count
 from isoviz.widgets.contract import Side
-from isoviz.widgets.notebook.static_parts import MOST_REQUESTS, part_of, parts_of_pane, shown_in
+from isoviz.widgets.panes.network_pane import vortex_of
 from isoviz.widgets.session import Session
+from isoviz.widgets.state import Derived
 from isoviz.widgets.worker import Publisher
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ SECONDS = 2.0
 """At least this long between two pictures."""
 PATIENCE = 20.0
 """Seconds that the first picture waits for a plan."""
+MOST_REQUESTS = 50_000
+"""Requests of a trace that is drawn."""
 _WIDTH = 520
 """CSS pixels of a linearization plot at natural size: two stand beside each other in a wide cell."""
 _TABLE = '<pre style="font-family:monospace;overflow:auto">{}</pre>'
@@ -60,7 +63,7 @@ class StaticPicture:
         self._side = side
         self._pane = pane
         self._is_quiet = is_quiet
-        self._captions = parts_of_pane(pane, side)
+        self._captions = _parts_of_pane(pane, side)
         self._shown: tuple[object, ...] = ()
         self._drawings: dict[str, tuple[object, str]] = {}
         self._drawing = threading.Lock()
@@ -173,9 +176,9 @@ class StaticPicture:
 
     def _picture(self, name: str, state: State) -> str:
         """A part, drawn again only where what it shows has changed; "" where there is nothing to draw."""
-        shows = shown_in(name, state)
+        shows = _shown_in(name, state)
         if name not in self._drawings or self._drawings[name][0] != shows:
-            self._drawings[name] = shows, part_of(name, state, _WIDTH)
+            self._drawings[name] = shows, _part_of(name, state, _WIDTH)
         return self._drawings[name][1]
 
 
@@ -286,3 +289,95 @@ def is_in_kernel() -> bool:
 
 def _nothing() -> None:
     """Nothing is listened to."""
+
+
+# ---- what stands in it: drawings and tables, by name
+
+
+def _common_axes(derived: Derived) -> tuple[str, ...] | None:
+    """The dimensions that both plots draw to the right and down, so that they can be compared: those that suit the source."""
+    from isoviz.figures.layouts.order_view import default_axes
+
+    linear = derived.source or derived.destination
+    return None if linear is None else tuple(default_axes(linear))
+
+
+def _shown_by(name: str, derived: Derived) -> object:
+    """The value that the picture with this name shows, or None."""
+    if name in get_args(Side):
+        linear = getattr(derived, name)
+        return None if linear is None else (linear, _common_axes(derived))
+    return None if derived.plan is None or derived.planned_on is None else (derived.plan, derived.planned_on)
+
+
+def _picture_of(name: str, derived: Derived, width: int) -> str:
+    """The picture of that name, as SVG: "source", "destination" or "path"; "" where there is nothing to draw.
+
+    `width` is that of a linearization plot.
+    """
+    from isoviz.figures import linearization_svg, path_svg
+
+    if name in get_args(Side):
+        linear = getattr(derived, name)
+        if linear is None:
+            return ""
+        axes = _common_axes(derived)
+        fits = axes if axes is not None and set(axes) <= set(linear.space.dims) else None
+        return linearization_svg(linear, axes=fits, caption=False, width=width)
+    if derived.plan is None or derived.planned_on is None:
+        return ""
+    return path_svg(derived.planned_on, derived.plan)
+
+
+_TRANSFER = {"path": "Path", "source": "Source", "destination": "Destination"}
+_OF_PANES: dict[str, dict[str, str]] = {
+    "machine": {"machine": "Machine"},
+    "timeline": {"timeline": "Timeline"},
+    "plan": {"path": "Path", "constraints": "Constraints"},
+    "why": {"path": "Path", "constraints": "Constraints"},
+    "switch": {"switch": "Switch"},
+    "run": {"report": "The last run", "path": "Path"},
+}
+
+
+def _parts_of_pane(pane: str, side: str) -> dict[str, str]:
+    """The parts of a view by name, in their order, with what stands above each."""
+    if side != "both":
+        return {side: "Layout"}
+    return _OF_PANES.get(pane, _TRANSFER)
+
+
+def _shown_in(name: str, state: State) -> object:
+    """The value that the part with this name shows, or None."""
+    derived = state.derived
+    if name == "machine":
+        return derived.machine
+    if name == "switch":
+        return state.given_switch or vortex_of(derived.machine)
+    if name == "timeline":
+        return derived.later.get("simulation")
+    if name == "constraints":
+        return derived.later.get("explanation")
+    return state.run.report if name == "report" else _shown_by(name, derived)
+
+
+def _part_of(name: str, state: State, width: int) -> str:
+    """The part of that name as HTML or SVG; "" where there is nothing to show. `width` is that of a linearization plot."""
+    shown: Any = _shown_in(name, state)
+    if name in (*get_args(Side), "path"):
+        return _picture_of(name, state.derived, width)
+    if shown is None:
+        return ""
+    from isoviz.figures import html, timeline_svg
+    from isoviz.figures.plans.constraint_table import constraint_table_html
+
+    if name == "switch":
+        from isoviz.figures.vortex.switch_picture import switch_html
+
+        return switch_html(shown)
+    if name == "timeline":
+        trace = shown.trace
+        return "" if trace is None or len(trace.requests) > MOST_REQUESTS else timeline_svg(trace)
+    if name == "constraints":
+        return "" if shown.explanation is None else constraint_table_html(shown.explanation)
+    return html(shown)

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, get_args
+import base64
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, get_args
 
 from isoviz._version import __version__
 from isoviz.errors import IsovizError
-from isoviz.schema import named
+from isoviz.figures.charts.html_parts import styles
+from isoviz.figures.charts.svg import escape
+from isoviz.figures.page import policy
+from isoviz.schema import Named, named
 from isoviz.widgets.chosen.machine_choice import DescribedMachine
 from isoviz.widgets.commands.answers import exported_file, trace_answer
 from isoviz.widgets.contract import Exported, Side
-from isoviz.widgets.pages.page_contract import PageEnd, PageKind, PageLine, PagePart
-from isoviz.widgets.pages.page_frame import Embedded, html_page
 from isoviz.widgets.pages.state_of_plan import state_of_plan, with_explanation, with_map, with_traces, with_views
+from isoviz.widgets.panes.layout_pane import ShownField
 from isoviz.widgets.panes.network_pane import vortex_of
 from isoviz.widgets.panes.pane_table import VIEWS
-from isoviz.widgets.panes.requests_pane import MOST_PIECES, shown_pieces
+from isoviz.widgets.panes.requests_pane import MOST_PIECES, ShownPieces, shown_pieces
 from isoviz.widgets.panes.trace_pane import trace_part
+from isoviz.widgets.script import LOADER, SCRIPTS, STYLE, packed
 from isoviz.widgets.snapshot import snapshot, traits
 from isoviz.widgets.trace_contract import TraceKind
 from isoviz.widgets.traces.session_traces import session_trace
@@ -29,6 +36,61 @@ if TYPE_CHECKING:
     from isoviz.runtime import Report, Trace
     from isoviz.widgets.chosen.machine_choice import MachineChoice
     from isoviz.widgets.state import State
+
+# ---- what a page holds beside the state; `widgets/src/model/types.ts` is generated from it as well
+
+
+PageKind = Literal["show", "simulate", "run", "explorer"]
+"""What a page is about: a plan, its simulation, its run, or the state of an explorer."""
+
+
+class PageLine(TypedDict):
+    """A time of the whole transfer in seconds, with its rate in bytes per second. `name` says how it is known."""
+
+    name: str
+    seconds: float
+    rate: float
+
+
+class PageEnd(TypedDict):
+    """One end of the transfer with its own spaces. `moved` says which part of it moves; it is empty where all of it does.
+
+    `listed` are the bytes that move where a list names the entries: owners are thousandths of the way, so that the order can be
+    seen. It is null without a list.
+    """
+
+    dims: Named[int]
+    fields: list[ShownField]
+    layout: str
+    moved: str
+    listed: ShownPieces | None
+
+
+class PageEnds(TypedDict):
+    """Both ends."""
+
+    source: PageEnd
+    destination: PageEnd
+
+
+class PagePart(TypedDict):
+    """The rest of a page: sentences and times for the summary, the ends, and the views behind it.
+
+    `views` names the views that are folded below the summary, as the tabs of the dock are called; `opened` are those that are
+    open at first.
+    """
+
+    kind: PageKind
+    version: str
+    said: list[str]
+    lines: list[PageLine]
+    ends: PageEnds
+    views: list[str]
+    opened: list[str]
+
+
+# ---- the page
+
 
 _VIEWS: dict[PageKind, tuple[str, ...]] = {
     "show": ("ends", "hops", "why", "machine"),
@@ -264,3 +326,99 @@ def _static(
     shown += [transfer_html(plan.transfer), machine_html(machine)]
     shown += [switch_html(switch)] if (switch := vortex_of(machine)) is not None else []
     return [*(f"<section>{each}</section>" for each in shown), f"<footer>isoviz {escape(__version__)}</footer>"]
+
+
+# ---- the frame of every page: one HTML file that holds the script of the explorer, what it shows, and the same without scripts
+#
+# Nothing is loaded from elsewhere, and a policy in the page forbids it. What is large is compressed (gzip, in base64); the
+# browser unpacks it. Where no scripts run, and on paper, the static part stands in the place of the drawn one.
+
+_STYLE = (
+    "html{color-scheme:light dark}body{margin:0;background:var(--iv-paper)}"
+    "html.isoviz-live #isoviz-static{display:none}"
+    "#isoviz-static{max-width:1080px!important;margin:0 auto;padding:28px 24px 60px!important;font-size:16px!important}"
+    "#isoviz-static h1{font-size:1.7em;line-height:1.25;margin:0 0 .3em}#isoviz-static h2{font-size:1.3em;margin:1.6em 0 .4em}"
+    "#isoviz-static .facts dd{font-size:20px}#isoviz-static .facts dt{font-size:13px}#isoviz-static table{font-size:14.5px}"
+    "#isoviz-static footer{color:var(--iv-muted);font-size:13px;margin-top:2.5em}"
+    "@media print{#isoviz-page{display:none!important}html.isoviz-live #isoviz-static{display:block}"
+    "#isoviz-static section{break-inside:avoid}}"
+)
+# The loader of the script looks for this entry of the page, and has drawn what it says.
+_ENTRY = """(async () => {
+  const root = document.documentElement;
+  root.classList.add("isoviz-live");
+  const bytes = async (name) => {
+    const packed = atob(document.getElementById("isoviz-" + name).textContent);
+    const stream = new Blob([Uint8Array.from(packed, (each) => each.charCodeAt(0))]).stream();
+    return new Response(stream.pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
+  };
+  const text = async (name) => new TextDecoder().decode(await bytes(name));
+  try {
+    const content = JSON.parse(await text("content"));
+    const failed = () => root.classList.remove("isoviz-live");
+    globalThis[Symbol.for("isoviz.page.1")] = { content, bytes, failed, element: document.getElementById("isoviz-page") };
+    const script = document.createElement("script");
+    script.type = "module";
+    script.textContent = await text("loader");
+    document.head.append(script);
+  } catch (error) {
+    root.classList.remove("isoviz-live");
+    console.error(error);
+  }
+})();"""
+
+
+class Embedded(NamedTuple):
+    """An answer that the page gives without a kernel: the message, and the binary data that go with it."""
+
+    message: Mapping[str, Any]
+    buffers: Sequence[bytes | memoryview] = ()
+
+
+def html_page(
+    title: str,
+    content: Mapping[str, Any],
+    static: Sequence[str],
+    answers: Sequence[tuple[Mapping[str, Any], Embedded]] = (),
+) -> str:
+    """A complete page.
+
+    `content` is what the script draws, plain JSON. `static` are sections of HTML made by this package, for viewers without
+    scripts and for paper. `answers` maps commands (as the browser sends them, without `client` and `number`) to their answers.
+    """
+    parts = [_zipped("content", json.dumps(content, allow_nan=False).encode())]
+    told, count = {}, 0
+    for command, answer in answers:
+        names = []
+        for buffer in answer.buffers:
+            names.append(f"data-{count}")
+            parts.append(_zipped(names[-1], bytes(buffer)))
+            count += 1
+        told[command_key(command)] = {"message": dict(answer.message), "buffers": names}
+    parts.append(_zipped("answers", json.dumps(told, allow_nan=False).encode()))
+    parts += [_zipped("loader", LOADER.encode()), *(_embedded(name, packed(name)) for name in SCRIPTS)]
+    root = styles("#isoviz-static").replace("#isoviz-static{--iv", ":root{--iv")
+    style = STYLE.replace("</", "<\\/")
+    return (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        f"{policy(' blob:')}"  # the parts of the script import each other by addresses that the page makes itself
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f'<title>{escape(title)}</title><link rel="icon" href="data:,"><style>{root}{_STYLE}</style><style>{style}</style></head>'
+        '<body><main id="isoviz-page"></main>'
+        f'<main id="isoviz-static" class="isoviz-static" data-isoviz="page">{"".join(static)}</main>'
+        f"{''.join(parts)}<script>{_ENTRY}</script></body></html>"
+    )
+
+
+def command_key(command: Mapping[str, Any]) -> str:
+    """What a command is looked up by: its members in the order of their names (widgets/src/offline does the same)."""
+    return json.dumps(sorted(command.items()), separators=(",", ":"), ensure_ascii=False)
+
+
+def _zipped(name: str, content: bytes) -> str:
+    return _embedded(name, gzip.compress(content, 9, mtime=0))
+
+
+def _embedded(name: str, content: bytes) -> str:
+    """An element with compressed data; base64 has no character that HTML reads."""
+    return f'<script type="application/octet-stream" id="isoviz-{name}">{base64.b64encode(content).decode()}</script>'

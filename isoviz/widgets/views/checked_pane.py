@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import traitlets
 
 from isoviz import checks
-from isoviz.errors import InputError
+from isoviz.errors import InputError, InternalError
 from isoviz.widgets.chosen.fixed_parts import FixedParts
 from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.commands.command import CheckAsked, OnScreen
@@ -18,13 +18,39 @@ from isoviz.widgets.commands.read_command import Request
 from isoviz.widgets.consequences.derive import LAYOUTS
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.session import Session
+from isoviz.widgets.state import is_of_other_transfer
 from isoviz.widgets.steps import asked, held
-from isoviz.widgets.views.answering import answered
 from isoviz.widgets.views.judging import Found, Judging
 
 if TYPE_CHECKING:
     from isoviz.widgets.contract import ShownEntry
     from isoviz.widgets.state import Derived, State
+
+TIMEOUT = 60.0
+"""Seconds for which a pane waits for its answer unless the caller says otherwise."""
+QUIET = 0.05
+"""Seconds without a further gesture before a pane answers."""
+
+
+def answered(session: Session, ready: Callable[[State], bool], timeout: float | None) -> State:
+    """The state of a session once it has taken in the last gesture and is `ready`.
+
+    Raises:
+        TimeoutError: it takes longer than `timeout` seconds. InputError: that is no time.
+        InternalError: something happened that should not have.
+    """
+    state = session.until(ready, checks.timeout(timeout), QUIET)
+    if state.defect:
+        raise InternalError(state.defect.splitlines()[0])
+    return state
+
+
+def why_no_value(derived: Derived, *controls: str) -> str:
+    """What keeps a pane from having a value, in words: the problem of one of these controls, else the first there is."""
+    problems = {control: each for control, each in derived.problems.items() if not is_of_other_transfer(control)}
+    own = [problems[control] for control in controls if control in problems]
+    return next((each.words for each in (*own, *problems.values())), "there is no value yet; expected one to be entered")
+
 
 Check = Callable[[Any], object]
 """What judges a value: it returns something with a `kind` ("right", "wrong", "unread" or "open") whose text is shown."""

@@ -27,8 +27,7 @@ from isoviz.widgets.consequences.transfer_stages import fields_of, linearization
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.session import Session
 from isoviz.widgets.state import Derived, Problem, State
-from isoviz.widgets.views.answering import TIMEOUT, why_no_value
-from isoviz.widgets.views.checked_pane import Check, CheckedPane
+from isoviz.widgets.views.checked_pane import TIMEOUT, Check, CheckedPane, why_no_value
 from isoviz.widgets.views.judging import Found
 
 if TYPE_CHECKING:

@@ -27,8 +27,7 @@ from isoviz.widgets.consequences.chosen_machine import machine_at_once
 from isoviz.widgets.consequences.derive import LAYOUTS
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.session import Session
-from isoviz.widgets.views.answering import TIMEOUT, why_no_value
-from isoviz.widgets.views.checked_pane import Check, CheckedPane
+from isoviz.widgets.views.checked_pane import TIMEOUT, Check, CheckedPane, why_no_value
 from isoviz.widgets.views.judging import Found
 
 if TYPE_CHECKING:

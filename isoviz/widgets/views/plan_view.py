@@ -22,8 +22,7 @@ from isoviz.widgets.consequences.derive import EVERYTHING, NOT_ALONE
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.pages.state_of_plan import settings_of_plan
 from isoviz.widgets.session import Session
-from isoviz.widgets.views.answering import TIMEOUT, why_no_value
-from isoviz.widgets.views.checked_pane import Check, CheckedPane
+from isoviz.widgets.views.checked_pane import TIMEOUT, Check, CheckedPane, why_no_value
 from isoviz.widgets.views.judging import Found
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from html_cases import check_saved_page
 from isoviz.cli import main
 from isoviz.cli.convert_command import parse_pairs, parse_space
 from isoviz.errors import InputError, TextError
-from isoviz.widgets.pages.page_frame import command_key
+from isoviz.widgets.pages.plan_page import command_key
 
 TRANSFER = """
 [space]

@@ -47,7 +47,7 @@ from isoviz.runtime import Trace, simulate
 from isoviz.runtime.ledger.prediction_errors import Outcome
 from isoviz.this_computer import ComputerFacts
 from isoviz.units import format_seconds
-from isoviz.widgets.pages.page_frame import html_page
+from isoviz.widgets.pages.plan_page import html_page
 
 MACHINE = preset("two-node")
 EVIL = "</script><script>alert(1)</script>&\"'"

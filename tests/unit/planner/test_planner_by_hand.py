@@ -19,7 +19,7 @@ from isoviz.machines import Limits as MachineLimits
 from isoviz.planner import Options, plan, plan_from_json, plan_of_paths, plan_to_json
 from isoviz.planner.explanation.constraints import constraints_of
 from isoviz.units import format_seconds
-from isoviz.widgets.panes.hop_parts import limit_words
+from isoviz.widgets.panes.plan_pane import limit_words
 
 SPACE, PAIR = IndexSpace(x=256, y=128), FieldSpace(a="f4", b="f8")
 MACHINE = preset("two-node")

@@ -22,7 +22,7 @@ from isoviz.widgets.chosen.session_file import settings_in
 from isoviz.widgets.chosen.settings import settings_for
 from isoviz.widgets.contract import Exported
 from isoviz.widgets.notebook.static_picture import StaticPicture
-from isoviz.widgets.panes.canvas_parts import canvas_part
+from isoviz.widgets.panes.machine_pane import canvas_part
 from isoviz.widgets.panes.plan_pane import plan_part
 from isoviz.widgets.running.past_runs import past_runs
 from isoviz.widgets.session import Session

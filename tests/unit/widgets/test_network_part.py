@@ -25,7 +25,7 @@ from isoviz.machines.networks import (
 )
 from isoviz.machines.throughput import LatencyBandwidth
 from isoviz.planner import Instance
-from isoviz.widgets.panes.canvas_parts import canvas_part
+from isoviz.widgets.panes.machine_pane import canvas_part
 from isoviz.widgets.panes.network_pane import ShownPorts, legs_of, networks_of
 
 WAY = Transport(ChannelKind.REMOTE_MEMCPY, LatencyBandwidth(1e-6, 1e9))

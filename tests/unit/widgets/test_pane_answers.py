@@ -83,7 +83,7 @@ def test_a_gesture_on_its_way_through_the_kernel_counts(editor: isoviz.LayoutEdi
         typed(editor, "source-layout", "<y, F, x>")
 
     thread = threading.Thread(target=arrive)
-    monkeypatch.setattr("isoviz.widgets.views.answering.QUIET", 1.0)
+    monkeypatch.setattr("isoviz.widgets.views.checked_pane.QUIET", 1.0)
     thread.start()
     assert editor.answer() == isoviz.Layout("<y, F, x>")
     thread.join()

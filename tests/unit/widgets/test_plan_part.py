@@ -32,8 +32,7 @@ from isoviz.runtime.ledger.ledger_entry import LedgerEntry, LedgerHop
 from isoviz.runtime.ledger.model_interval import LEAST_RUNS, model_interval
 from isoviz.widgets.chosen.settings import Settings, settings_for
 from isoviz.widgets.consequences.run_places import Where
-from isoviz.widgets.panes.hop_parts import MOST_POINTS, curve_points, measured_points
-from isoviz.widgets.panes.plan_pane import plan_part
+from isoviz.widgets.panes.plan_pane import MOST_POINTS, curve_points, measured_points, plan_part
 from isoviz.widgets.session import Session
 from isoviz.widgets.state import Derived, State
 

@@ -22,8 +22,7 @@ from isoviz.runtime import HopMeasurement, Report, simulate
 from isoviz.widgets.chosen.examples import EXAMPLES
 from isoviz.widgets.chosen.session_file import settings_in
 from isoviz.widgets.pages import plan_page as page_module
-from isoviz.widgets.pages.page_frame import Embedded, command_key, html_page
-from isoviz.widgets.pages.plan_page import plan_page, state_page
+from isoviz.widgets.pages.plan_page import Embedded, command_key, html_page, plan_page, state_page
 from isoviz.widgets.pages.state_of_plan import settings_of_plan, state_of_plan
 from isoviz.widgets.session import Session
 from isoviz.widgets.snapshot import snapshot

@@ -16,7 +16,7 @@ from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.widgets.chosen.machine_choice import THIS_COMPUTER
 from isoviz.widgets.chosen.settings import Settings, settings_for
 from isoviz.widgets.commands import explorer_commands
-from isoviz.widgets.consequences.drawings import pictures_of
+from isoviz.widgets.notebook import static_picture
 from isoviz.widgets.running.past_runs import past_runs
 from isoviz.widgets.session import Session
 from isoviz.widgets.snapshot import snapshot
@@ -38,9 +38,8 @@ def test_it_begins_with_a_plan_and_has_pictures(session: Session) -> None:
     assert session.plan is not None
     assert session.plan.bytes == 64 * 32 * 12
     assert session.machine.name == "local"
-    found = pictures_of(state.derived)
-    assert set(found) == {"source", "destination", "path"}
-    assert all(picture.startswith("<svg") for picture in found.values())
+    pictures = [static_picture._picture_of(name, state.derived, 620) for name in ("source", "destination", "path")]
+    assert all(picture.startswith("<svg") for picture in pictures)
 
 
 def test_a_change_of_the_layout_changes_its_end_and_the_plan(session: Session) -> None:

@@ -117,13 +117,13 @@ def test_nothing_is_sent_where_nothing_changed(page: Page, session: Session) -> 
 
 def test_only_what_changed_is_drawn_again(page: Page, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[str] = []
-    original = module.part_of
+    original = module._part_of
 
     def noted(name: str, *more: Any) -> str:
         drawn.append(name)
         return original(name, *more)
 
-    monkeypatch.setattr(module, "part_of", noted)
+    monkeypatch.setattr(module, "_part_of", noted)
     picture = StaticPicture(session, "0a")
     picture.show()
     drawn.clear()
@@ -147,7 +147,7 @@ def test_a_mistake_is_told_beside_the_last_plan(page: Page, session: Session) ->
 
 def test_drawings_that_are_too_large_are_left_out(page: Page, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = {"path": 250_000, "source": 200_000, "destination": 100_000}
-    monkeypatch.setattr(module, "part_of", lambda name, *_more: f"<svg>{'ä' * (sizes[name] // 2)}</svg>")
+    monkeypatch.setattr(module, "_part_of", lambda name, *_more: f"<svg>{'ä' * (sizes[name] // 2)}</svg>")
     picture = StaticPicture(session, "0a")
     picture.show()
     picture.close()

@@ -25,8 +25,8 @@ from isoviz.widgets.consequences.stage_graph import Evaluation, Stage
 from isoviz.widgets.panes.trace_pane import trace_part
 from isoviz.widgets.session import Session
 from isoviz.widgets.state import State
-from isoviz.widgets.traces import simulated_steps, simulating
-from isoviz.widgets.traces.packed_trace import PackedTrace, packed
+from isoviz.widgets.traces import simulating
+from isoviz.widgets.traces.session_traces import PackedTrace, packed
 from isoviz.widgets.views.trace_view import TraceView
 
 TWO = preset("two-node")
@@ -223,7 +223,7 @@ def test_an_answer_holds_the_columns_or_says_why_not(session: Session) -> None:
 
 
 def test_steps_are_those_of_the_simulator_in_words(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulated_steps, "MOST_STEPS", 50)
+    monkeypatch.setattr(simulating, "MOST_STEPS", 50)
     monkeypatch.setattr("isoviz.widgets.commands.answers.MOST_STEPS", 50)
     assert answer_to({"kind": "steps", "first": 0}, session.state).message["error"] != ""
     state = settled(session, "timeline")

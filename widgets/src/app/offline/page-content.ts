@@ -1,4 +1,4 @@
-// What a saved page holds, as its frame hands it over (isoviz/widgets/pages/page_frame.py).
+// What a saved page holds, as its frame hands it over (isoviz/widgets/pages/plan_page.py).
 import type { PagePart } from "#model/types.ts";
 
 /** What a page shows: the state of an explorer with the rest of the page. */
