@@ -31,7 +31,7 @@ from isoviz.widgets.running.rank_keeper import RankKeeper, RanksChanged
 from isoviz.widgets.running.run_thread import Finished, Progressed, Runner, with_run
 from isoviz.widgets.session_messages import Asked, Broken, Chosen, Computed, Demanded, SelectedHere, Told
 from isoviz.widgets.state import Derived, Refused, State
-from isoviz.widgets.steps import asked, changed, computed, demanding, describe, held
+from isoviz.widgets.steps import changed, computed, demanding, describe, held, to_derive
 from isoviz.widgets.worker import Calculator, Worker
 
 if TYPE_CHECKING:
@@ -298,8 +298,8 @@ class Session(traitlets.HasTraits):
         state = self.state
         for message in messages:
             state = self._after(state, message)
-        wanted = asked(state)
-        if state.edits != self.state.edits or wanted.runs != asked(self.state).runs:  # a run tells of predictions
+        wanted = to_derive(state)
+        if state.edits != self.state.edits or wanted.runs != to_derive(self.state).runs:  # a run tells of predictions
             self._calculator.request(state.edits, wanted)
         progress_only = all(isinstance(message, Progressed) for message in messages)
         # What follows from a gesture that goes on is seen at once, although something better may come.

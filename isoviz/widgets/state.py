@@ -97,31 +97,43 @@ def is_of_other_transfer(control: str) -> bool:
 
 @dataclass(frozen=True)
 class Derived:
-    """What follows from settings, as far as it is demanded and has been computed; the rest is of the last settings that gave it.
+    """What follows from settings, as far as it is demanded and computed; the rest is of the last settings that gave it."""
 
-    `demanded` names the stages that views ask for, `measurement` is the number of the measurement of this computer that was asked
-    for last (0: none), `runs` that of the last run that ended, `what_if` what is tried on the plan, `layouts_to_measure` the
-    layouts that are to be run (None: none). `problems` maps controls to
-    what is wrong with them. `stale` names what is older than the settings and cannot be renewed until a problem is solved:
-    "source", "destination", "plan". `step` says in words what is being computed, "" at the end.
-
-    `begin` is when the transfer begins, in seconds after the begin of all of the session; `beside` are the plans of the others.
-    `planned_on` is the machine of `plan`, which stays when another machine gives no plan; `where` says where it
-    runs, `interval` which seconds its runs should take. `later` are the newest outputs of the slow stages, by name; each says
-    which plan it is about. `planned` are the settings and the measurement that `plan` is of, None until it is made.
-    `kept` are the results of the stages, `complete` says for which
-    settings, demands and measurement all of them were. `refines` says that all of them are there and more is being found out.
-    """
+    # ---- what it is derived from
 
     settings: Settings
     demanded: frozenset[str] = frozenset()
+    """The stages that views ask for."""
     measurement: int = 0
+    """The number of the measurement of this computer that was asked for last; 0: none."""
     runs: int = 0
+    """The number of the last run that ended."""
     what_if: WhatIf = NOTHING
+    """What is tried on the plan."""
     layouts_to_measure: LayoutChoice | None = None
+    """The layouts that are to be run."""
+
+    # ---- how far it is
+
     problems: Mapping[str, Problem] = field(default_factory=dict)
+    """What is wrong, by control."""
     stale: frozenset[str] = frozenset()
+    """What is older than the settings and cannot be renewed until a problem is solved: "source", "destination", "plan"."""
     step: str = ""
+    """What is being computed, in words; "" at the end."""
+    corrections: Mapping[str, str] = field(default_factory=dict)
+    """Memories of another machine, each with the one that takes its place."""
+    planned: tuple[object, ...] | None = None
+    """The settings and the measurement that `plan` is of; None until it is made."""
+    kept: Mapping[str, Result] = field(default_factory=dict, compare=False, repr=False)
+    """The results of the stages."""
+    complete: tuple[object, ...] = ()
+    """The `derivation_key` for which all of them were computed last."""
+    refines: bool = False
+    """Whether all of them are there, and more is being found out."""
+
+    # ---- the results
+
     space: IndexSpace | None = None
     fields: FieldSpace | None = None
     source: Linearization | None = None
@@ -130,20 +142,21 @@ class Derived:
     transfer: Transfer | None = None
     plan: Plan | None = None
     begin: float = 0.0
+    """When the transfer begins, in seconds after the begin of all of the session."""
     beside: tuple[OtherPlan, ...] = ()
+    """The plans of the other transfers."""
     planned_on: Machine | None = None
+    """The machine of `plan`; it stays when another machine gives no plan."""
     interval: ModelInterval | None = None
+    """The seconds that runs of the plan should take."""
     where: Where | None = None
-    corrections: Mapping[str, str] = field(default_factory=dict)
+    """Where the plan runs."""
     later: Mapping[str, Any] = field(default_factory=dict)
-    planned: tuple[object, ...] | None = None
-    kept: Mapping[str, Result] = field(default_factory=dict, compare=False, repr=False)
-    complete: tuple[object, ...] = ()
-    refines: bool = False
+    """The newest outputs of the slow stages, by name; each says which plan it is about."""
 
     @property
-    def asked(self) -> tuple[object, ...]:
-        """What is to be derived."""
+    def derivation_key(self) -> tuple[object, ...]:
+        """Settings, demands and measurement that results belong to."""
         return self.settings, self.demanded, self.measurement
 
 
@@ -249,24 +262,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class State:
-    """Everything the explorer shows.
-
-    `begun` are the settings that the session began with; `fixed` is what of them stays, None where everything may change.
-    `past` and `future` are what undo and redo bring back, the nearest last; `step` names the control that was edited last, at the
-    monotonic time `stepped`.
-    `what_if` is tried on the present plan; it is neither saved nor undone, and over when the settings change.
-    `layouts_to_measure` are layouts that are to be run, or were.
-    `both_ends` says whether a transfer is shown, else it is one layout.
-    `views` are the stages that widgets and callers demand, `watched` those that a part of a browser view demands while it is
-    shown, by the name of the view.
-    `edits` counts the changes of the settings and of what views demand of them (`demanded`, `measurement`: see `Derived`);
-    `acknowledged` maps each browser view to its newest command that is in here;
-    `awaited` is the number of runs that were asked for and begin with the plan that is being made; `notes` counts the notes
-    that were written to runs; `defect` is an exception that should
-    not have happened, with its traceback. `ranks` are the MPI ranks of the session.
-    `array_values` are those of the array that a view shows, where a page of it is written.
-    `given` is the trace that a view alone shows, on the machine `given_machine`; `given_switch` is the switch that one shows.
-    """
+    """Everything the explorer shows."""
 
     settings: Settings
     derived: Derived
@@ -275,29 +271,62 @@ class State:
     history: tuple[Run, ...] = ()
     selected: SelectionMade = field(default_factory=SelectionMade)
     what_if: WhatIf = NOTHING
+    """What is tried on the present plan. It is neither saved nor undone, and over when the settings change."""
     layouts_to_measure: LayoutChoice | None = None
-    views: frozenset[str] = frozenset()
-    watched: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    measurement: int = 0
+    """Layouts that are to be run, or were."""
     both_ends: bool = True
-    edits: int = 0
-    computed: int = -1
-    acknowledged: Mapping[str, int] = field(default_factory=dict)
-    notice: str = ""
-    defect: str = ""
-    awaited: int = 0
-    notes: int = 0
-    refused: Refused | None = None
+    """Whether a transfer is shown; else it is one layout."""
     begun: Settings | None = None
+    """What the session began with."""
     fixed: FixedParts | None = None
+    """What of that stays; None where everything may change."""
+
+    # ---- what is demanded, and how far it is
+
+    views: frozenset[str] = frozenset()
+    """The stages that widgets and callers demand."""
+    watched: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """The stages that a part of a browser view demands while it is shown, by the name of the view."""
+    measurement: int = 0
+    """The number of the measurement of this computer that was asked for last; 0: none."""
+    edits: int = 0
+    """Counts the changes of the settings, and of what views demand of them."""
+    computed: int = -1
+    """The edit that everything derived belongs to."""
+    awaited: int = 0
+    """Runs that were asked for and begin with the plan that is being made."""
+    notes: int = 0
+    """Counts the notes that were written to runs."""
+
+    # ---- what is told of commands
+
+    acknowledged: Mapping[str, int] = field(default_factory=dict)
+    """The newest command of each browser view that is in here."""
+    notice: str = ""
+    """What the last command led to."""
+    refused: Refused | None = None
+    defect: str = ""
+    """An exception that should not have happened, with its traceback."""
+
+    # ---- undo
+
     past: tuple[Settings, ...] = ()
+    """What undo brings back, the nearest last."""
     future: tuple[Settings, ...] = ()
+    """What redo brings back, the nearest last."""
     step: object = None
+    """What tells the last edit from others: one with an equal step goes on with it."""
     stepped: float = 0.0
+    """The monotonic time of that edit."""
+
+    # ---- what a view alone shows
+
     given: Trace | None = None
     given_machine: Machine | None = None
+    """The machine of that trace."""
     given_switch: Switch | None = None
     array_values: Any = field(default=None, compare=False, repr=False)
+    """The values of the array that a view shows, where a page of it is written."""
 
     def has_layouts(self) -> bool:
         """Whether the layouts follow from the newest settings. What needs a machine may still be at work."""

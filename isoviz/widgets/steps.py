@@ -76,8 +76,8 @@ def _over(state: State) -> State:
     return replace(state, notice="", defect="", refused=None, awaited=0)
 
 
-def asked(state: State) -> Derived:
-    """What is to be derived."""
+def to_derive(state: State) -> Derived:
+    """What the calculator begins from: what was derived last, with what it is to be of now."""
     last = state.history[0].number if state.history else 0
     return replace(state.derived, settings=state.settings, demanded=state.demanded, measurement=state.measurement, runs=last,
                    what_if=state.what_if, layouts_to_measure=state.layouts_to_measure)  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from isoviz.widgets.chosen.machine_choice import MachineChoice
 from isoviz.widgets.chosen.settings import Settings, TransferSettings
@@ -99,23 +99,29 @@ STAGES: tuple[Stage, ...] = (
     Stage("transfer", transfer_of),
     Stage("quick_plan", quick_plan_of),
     Stage("plan", plan_of),
-    Stage("planners_plan", planners_plan_of),
-    Stage("what_if", what_if_plans),
-    Stage("explanation", explained_plan),
-    Stage("turns", turns_of_plan),
-    Stage("winner_map", winner_map_of),
-    Stage("requests", requests_of),
-    Stage("elsewhere", elsewhere_of),
-    Stage("layout_request", layout_request_of),
-    Stage("layout_choice", layout_choice_of),
-    Stage("layout_times", layout_times_of),
-    Stage("present_layout", present_layout_of),
     Stage("where", where_of),
     Stage("interval", interval_of),
     Stage("other_plans", _other_plans),
-    Stage("simulation", simulation_of),
-    Stage("stored_simulation", stored_simulation_of),
+    Stage("layout_request", layout_request_of),
+    Stage("what_if", what_if_plans, slow="Planning with the changes"),
+    Stage("simulation", simulation_of, slow="Simulating"),
+    Stage("stored_simulation", stored_simulation_of, slow="Simulating, stored and forwarded"),
+    Stage("explanation", explained_plan, slow="Explaining the plan"),
+    Stage("elsewhere", elsewhere_of, refines=True),
+    Stage("layout_choice", layout_choice_of, refines=True),
+    Stage("layout_times", layout_times_of, refines=True),
+    Stage("planners_plan", planners_plan_of, refines=True),
+    Stage("present_layout", present_layout_of, refines=True),
+    Stage("requests", requests_of, refines=True),
+    Stage("winner_map", winner_map_of, refines=True),
+    Stage("turns", turns_of_plan, refines=True),  # what takes longest, after what a person has opened
 )
+LATER = frozenset(stage.name for stage in STAGES if stage.slow or stage.refines)
+"""Stages that take longer than a gesture. `Derived.later` has their outputs by name."""
+NOT_ALONE = frozenset({"what_if", "planners_plan"})
+"""Stages that set another plan beside that of the settings. A plan that is given stands alone."""
+_ORDER = ("memories", "options", "part", "turn", "transfer", "plan", "where", "interval", "other_plans")
+"""The stages that need a machine, in the order in which their problems are shown."""
 
 
 def derive(before: Derived) -> Iterator[Derived]:
@@ -142,7 +148,7 @@ def derive(before: Derived) -> Iterator[Derived]:
         # A plan that nobody looks at is not renewed.
         yield replace(now, stale=frozenset(stale | ({"plan"} if now.plan is not None else set())), step="")
         return
-    if before.complete != before.asked:
+    if before.complete != before.derivation_key:
         yield replace(now, stale=frozenset(stale if not stale else {*stale, "plan"}), step="Planning")
     problems: dict[str, Problem] = {}
     for version in _machine_versions(before, problems):
@@ -165,10 +171,10 @@ def derive(before: Derived) -> Iterator[Derived]:
         if not version.step:
             if "plan" in demanded:
                 now = replace(now, planned=(settings, before.measurement))
-            now = yield from _later(now, stages)
+            now = yield from _with_slow_stages(now, stages)
             made = Result((settings.machine, before.measurement), version.machine)
-            now = replace(now, kept={**now.kept, "machine": made}, complete=before.asked)
-            now = yield from _refined(now, stages)
+            now = replace(now, kept={**now.kept, "machine": made}, complete=before.derivation_key)
+            now = yield from _with_refinements(now, stages)
         yield replace(now, step=version.step)
 
 
@@ -182,34 +188,34 @@ def _quickly(now: Derived, stages: Evaluation, before: Derived) -> Derived | Non
     return replace(found, demanded=now.demanded, beside=now.beside, kept=now.kept, step="Looking for a better plan")
 
 
-def _later(now: Derived, stages: Evaluation) -> Generator[Derived, None, Derived]:
+def _with_slow_stages(now: Derived, stages: Evaluation) -> Generator[Derived, None, Derived]:
     """What was derived, with the slow stages that are demanded; the plan is shown meanwhile."""
-    for name, words in LATER.items():
-        if name not in now.demanded or (name == "what_if" and now.what_if.changes_nothing):
-            continue
-        if not stages.is_kept(name):
-            yield replace(now, step=words)
-        for part in stages.parts_of(name):
-            now = now if part is None else replace(now, later={**now.later, name: part})
-            yield replace(now, step=words)  # a newer edit ends the stage here
-        value = stages.of(name)
-        later = now.later if value is None else {**now.later, name: value}
-        now = replace(now, later=later, problems=stages.problems, kept=stages.keep)
+    for stage in STAGES:
+        if stage.slow and stage.name in now.demanded and not (stage.name == "what_if" and now.what_if.changes_nothing):
+            if not stages.is_kept(stage.name):
+                yield replace(now, step=stage.slow)
+            now = yield from _with_stage(stage.name, now, stages, step=stage.slow)  # a newer edit ends the stage in there
+            now = replace(now, problems=stages.problems, kept=stages.keep)
     return now
 
 
-def _refined(now: Derived, stages: Evaluation) -> Generator[Derived, None, Derived]:
+def _with_refinements(now: Derived, stages: Evaluation) -> Generator[Derived, None, Derived]:
     """What was derived, with what is demanded beyond what is complete."""
-    # A map waits until the slider rests. What a person has opened comes before what takes longest.
-    waits = {"winner_map"} if now.what_if.moving else set()
-    for name in sorted((REFINEMENTS & now.demanded) - waits, key=lambda name: (name == "turns", name)):
-        for part in stages.parts_of(name):
-            now = now if part is None else replace(now, later={**now.later, name: part})
-            yield replace(now, step="", refines=True)
-        value = stages.of(name)
-        later = now.later if value is None else {**now.later, name: value}
-        now = replace(now, later=later, kept={**now.kept, **stages.results})
+    waits = {"winner_map"} if now.what_if.moving else set()  # a map waits until the slider rests
+    for stage in STAGES:
+        if stage.refines and stage.name in now.demanded - waits:
+            now = yield from _with_stage(stage.name, now, stages, step="", refines=True)
+            now = replace(now, kept={**now.kept, **stages.results})
     return now
+
+
+def _with_stage(name: str, now: Derived, stages: Evaluation, **meanwhile: Any) -> Generator[Derived, None, Derived]:
+    """What was derived, with the output of a long stage; its parts are shown `meanwhile`."""
+    for part in stages.parts_of(name):
+        now = now if part is None else replace(now, later={**now.later, name: part})
+        yield replace(now, **meanwhile)
+    value = stages.of(name)
+    return now if value is None else replace(now, later={**now.later, name: value})
 
 
 def _machine_versions(before: Derived, problems: dict[str, Problem]) -> Iterable[MachineVersion]:
@@ -243,23 +249,6 @@ def _with_plan(now: Derived, stages: Evaluation) -> Derived:
     )
 
 
-LATER: dict[str, str] = {
-    "what_if": "Planning with the changes",
-    "simulation": "Simulating",
-    "stored_simulation": "Simulating, stored and forwarded",
-    "explanation": "Explaining the plan",
-}
-"""Stages that take longer than a gesture, with the words for their progress. `Derived.later` has their outputs by name."""
-REFINEMENTS = frozenset(
-    {"elsewhere", "layout_choice", "layout_times", "planners_plan", "present_layout", "requests", "turns", "winner_map"}
-)
-"""Stages that add to what is complete without them; they take seconds, and nothing waits for them."""
-NOT_ALONE = frozenset({"what_if", "planners_plan"})
-"""Stages that set another plan beside that of the settings. A plan that is given stands alone."""
-_ORDER = ("memories", "options", "part", "turn", "transfer", "plan", "where", "interval", "other_plans")
-"""The stages that need a machine, in the order in which their problems are shown."""
-
-
 def derived_of_plan(before: Derived, plan: Plan, machine: Machine) -> Derived:
     """The outputs of the demanded stages for a given plan, in the place of a plan of `before.settings`."""
     source, destination = plan.transfer.source, plan.transfer.destination
@@ -275,7 +264,7 @@ def derived_of_plan(before: Derived, plan: Plan, machine: Machine) -> Derived:
     stages = Evaluation([stage for stage in STAGES if stage.name not in given], {**_given(before), **given}, {})
     stages.give("machine", machine)
     where: Where = stages.of("where")
-    names = [name for name in (*LATER, *sorted(REFINEMENTS)) if name not in NOT_ALONE]
+    names = LATER & before.demanded - NOT_ALONE
     return replace(
         before,
         space=source.space,
@@ -288,7 +277,7 @@ def derived_of_plan(before: Derived, plan: Plan, machine: Machine) -> Derived:
         planned_on=machine,
         where=where,
         interval=stages.of("interval"),
-        later={name: value for name in names if name in before.demanded and (value := stages.of(name)) is not None},
+        later={name: value for name in sorted(names) if (value := stages.of(name)) is not None},
         problems={},
         step="",
     )

@@ -24,6 +24,10 @@ class Stage:
 
     name: str
     make: Callable[..., Any]
+    slow: str = ""
+    """Where it takes longer than a gesture, the words for its progress."""
+    refines: bool = False
+    """Whether it adds to what is complete without it: it takes seconds, and nothing waits for it."""
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:

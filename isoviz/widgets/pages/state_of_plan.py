@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from isoviz.planner.options import BY_HAND
 from isoviz.widgets.chosen.machine_choice import LOCAL, DescribedMachine, FileMachine, MachineChoice, PresetMachine
 from isoviz.widgets.chosen.settings import ByHand, End, PathShare, Settings, TextSettings, rows, settings_for, transfer_text
-from isoviz.widgets.consequences.derive import LATER, NOT_ALONE, REFINEMENTS, derived_of_plan
+from isoviz.widgets.consequences.derive import LATER, NOT_ALONE, derived_of_plan
 from isoviz.widgets.consequences.explained_plan import FoundMap, Turns, explained
 from isoviz.widgets.panes.pane_table import VIEWS
 from isoviz.widgets.state import Derived, Run, State
@@ -48,7 +48,7 @@ def with_views(state: State, views: Iterable[str]) -> State:
     derived = state.derived
     demanded = frozenset().union(*(VIEWS[view] for view in views))
     state = replace(state, views=state.views | demanded)
-    needed = (LATER.keys() | REFINEMENTS) & demanded - NOT_ALONE
+    needed = LATER & demanded - NOT_ALONE
     if derived.plan is None or derived.planned_on is None or needed <= derived.later.keys():
         return state
     found = derived_of_plan(replace(derived, demanded=derived.demanded | demanded), derived.plan, derived.planned_on)

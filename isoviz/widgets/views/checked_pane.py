@@ -19,7 +19,7 @@ from isoviz.widgets.consequences.derive import LAYOUTS
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.session import Session
 from isoviz.widgets.state import is_of_other_transfer
-from isoviz.widgets.steps import asked, held
+from isoviz.widgets.steps import held, to_derive
 from isoviz.widgets.views.judging import Found, Judging
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class CheckedPane(Explorer):
         if judging is not None and isinstance(command, CheckAsked):
             seen = command.seen(state)
             held(state, replace(state, settings=seen.settings))
-            judging.ask(seen, asked(state))
+            judging.ask(seen, to_derive(state))
 
     def _tell_verdict(self, _finished: bool) -> None:
         if self._judging is not None:

@@ -286,7 +286,7 @@ def test_a_quick_plan_is_shown_until_full_has_found_a_better_one() -> None:
     quick, best = (each for each in steps if each.plan is not None)
     assert quick.plan is not None and best.plan is not None
     assert (quick.plan.planner, best.plan.planner) == ("simple", "full")
-    assert quick.step == "Looking for a better plan" and quick.complete != quick.asked
+    assert quick.step == "Looking for a better plan" and quick.complete != quick.derivation_key
     assert quick.where is not None and "plan" not in quick.stale
     assert best.plan.seconds < 0.9 * quick.plan.seconds
     # What is known is not looked for again, and no other planner is stood in for.
@@ -374,8 +374,7 @@ def test_slow_stages_come_after_the_plan_and_only_where_something_changed(monkey
         calls.append(plan)
         return plan, "explained"
 
-    monkeypatch.setattr(derivation, "STAGES", (*derivation.STAGES, Stage("slow", slow)))
-    monkeypatch.setattr(derivation, "LATER", {"slow": "Explaining"})
+    monkeypatch.setattr(derivation, "STAGES", (*derivation.STAGES, Stage("slow", slow, slow="Explaining")))
     steps = list(derive(Derived(SMALL, demanded=EVERYTHING | {"slow"})))
     shown = next(step for step in steps if step.step == "Explaining")
     assert shown.plan is not None
