@@ -19,8 +19,8 @@ from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import CommandError, InputError, show
 from isoviz.widgets.chosen.settings import Settings, transfer_text
-from isoviz.widgets.commands.command import Question, Sender
-from isoviz.widgets.commands.read_command import read_request
+from isoviz.widgets.commands.command import Question, Sender, sender_of
+from isoviz.widgets.commands.explorer_commands import read_command
 from isoviz.widgets.notebook.static_picture import StaticPicture, is_in_kernel
 from isoviz.widgets.notebook.tour import is_newcomer, note_end
 from isoviz.widgets.panes.pane import Pane
@@ -151,9 +151,9 @@ class Explorer(anywidget.AnyWidget, part_traits(PANES)):  # type: ignore[misc]  
             self._send_parts(names)
             return
         with suppress(CommandError):  # the session refuses it, in words
-            command, sender = read_request(content)
+            command = read_command(content)
             if isinstance(command, Question):
-                self._asked.append((command, sender))
+                self._asked.append((command, sender_of(content)))
         self.session.send(content)  # which tells the publisher when the command is done
 
     def _send_parts(self, names: Iterable[str]) -> None:

@@ -19,8 +19,8 @@ from isoviz.machines import machine_argument
 from isoviz.widgets.chosen.selection import Selection
 from isoviz.widgets.chosen.session_file import load_settings, save_settings
 from isoviz.widgets.chosen.settings import Settings, transfer_text
-from isoviz.widgets.commands.command import Threads
-from isoviz.widgets.commands.read_command import Request, read_request, sender_of
+from isoviz.widgets.commands.command import Threads, sender_of
+from isoviz.widgets.commands.explorer_commands import Command, read_command
 from isoviz.widgets.consequences.chosen_machine import cancel_measuring
 from isoviz.widgets.consequences.derive import EVERYTHING, LAYOUTS, derive
 from isoviz.widgets.consequences.layout_stages import is_measuring_layouts
@@ -115,7 +115,7 @@ class Session(traitlets.HasTraits):
 
     # ---- for callers, from any thread
 
-    def send(self, command: Mapping[str, Any], then: Callable[[State, Request], None] | None = None) -> None:
+    def send(self, command: Mapping[str, Any], then: Callable[[State, Command], None] | None = None) -> None:
         """Ask for something: `{"kind": "set", "field": "source-layout", "value": "<F, x>"}`, `{"kind": "run"}`, …
 
         The commands are those of `isoviz.widgets.commands.explorer_commands`. One that is refused is told of in `state.refused`.
@@ -332,16 +332,16 @@ class Session(traitlets.HasTraits):
                 return replace(state, ranks=now)
         return state
 
-    def _commanded(self, state: State, content: object, then: Callable[[State, Request], None] | None) -> State:
+    def _commanded(self, state: State, content: object, then: Callable[[State, Command], None] | None) -> State:
         client, number = sender = sender_of(content)
         if client is not None and number is not None:
             newest = max(number, state.acknowledged.get(client, 0))
             state = replace(state, acknowledged={**state.acknowledged, client: newest})
         try:
-            request = read_request(content)
-            after = held(state, request.command.after(state, sender, self._threads))
+            command = read_command(content)
+            after = held(state, command.after(state, sender, self._threads))
             if then is not None:
-                then(after, request)
+                then(after, command)
             return after
         except InputError as error:
             kind = content.get("kind") if isinstance(content, Mapping) else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from isoviz.widgets.chosen.selection import Selection
 from isoviz.widgets.chosen.settings import Settings
-from isoviz.widgets.commands.read_command import Request
+from isoviz.widgets.commands.explorer_commands import Command
 from isoviz.widgets.running.rank_keeper import RanksChanged
 from isoviz.widgets.running.run_thread import Finished, Progressed
 from isoviz.widgets.state import Derived, State
@@ -18,7 +18,7 @@ class Asked:
     """What a view or a caller asks for, as it came. Unless it is refused, `then` is called with the state after it."""
 
     content: object
-    then: Callable[[State, Request], None] | None = None
+    then: Callable[[State, Command], None] | None = None
 
 
 @dataclass(frozen=True)

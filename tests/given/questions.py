@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from isoviz.widgets.commands.command import Answer, Question
-from isoviz.widgets.commands.read_command import read_command, sender_of
+from isoviz.widgets.commands.command import Answer, Question, sender_of
+from isoviz.widgets.commands.explorer_commands import read_command
 from isoviz.widgets.state import State
 
 

@@ -24,7 +24,7 @@ from isoviz.runtime.ranks.rank_engine import RankEngine
 from isoviz.this_computer import this_computer
 from isoviz.widgets.chosen.machine_choice import PresetMachine
 from isoviz.widgets.chosen.settings import settings_for
-from isoviz.widgets.consequences.rank_places import ranks_for
+from isoviz.widgets.consequences.where_it_runs import ranks_for
 from isoviz.widgets.session import Session
 
 SIZE = 200

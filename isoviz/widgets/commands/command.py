@@ -9,10 +9,11 @@ In front of the slash stands what the function is given: `state`, `sender` and `
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
+from isoviz.errors import CommandError, show
 from isoviz.schema import Call, call_type
 from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.contract import Message, ShownEntry
@@ -26,6 +27,41 @@ class Sender(NamedTuple):
 
     client: str | None = None
     number: int | None = None
+
+
+_ENVELOPE = ("client", "number")
+"""What goes with every command: the view that sent it, and the number that the view gave it."""
+
+
+def sender_of(content: object) -> Sender:
+    """The sender of a message, as far as it says so."""
+    if not isinstance(content, Mapping):
+        return Sender()
+    client, number = content.get("client"), content.get("number")
+    named = isinstance(client, str) and isinstance(number, int) and not isinstance(number, bool)
+    return Sender(client, number) if named else Sender()
+
+
+def without_envelope(content: object) -> dict[str, Any]:
+    """What a message says of its command.
+
+    Raises:
+        CommandError: it is no object.
+    """
+    if not isinstance(content, Mapping):
+        raise CommandError(f"command: expected an object with a 'kind', got {show(content)}")
+    return {str(key): _sendable(value) for key, value in content.items() if key not in _ENVELOPE}
+
+
+def _sendable(value: Any) -> Any:
+    """A value without halves of characters: a browser may type them, but no message can carry them back."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_sendable(each) for each in value]
+    if isinstance(value, dict):
+        return {_sendable(key): _sendable(each) for key, each in value.items()}
+    return value
 
 
 class Threads(NamedTuple):

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Union
 
-from isoviz.errors import FileError, InputError, IsovizError, MachineError, show
+from isoviz.errors import CommandError, FileError, InputError, IsovizError, MachineError, show
 from isoviz.machines import machine_from_json
-from isoviz.schema import parse
+from isoviz.schema import MismatchError, parse, read
 from isoviz.widgets.chosen.examples import EXAMPLES
 from isoviz.widgets.chosen.layout_question import LayoutQuestion
 from isoviz.widgets.chosen.machine_choice import DescribedMachine, FileMachine, PresetMachine
@@ -30,11 +30,12 @@ from isoviz.widgets.commands.command import (
     Threads,
     command,
     question,
+    without_envelope,
 )
 from isoviz.widgets.commands.machine_edits import MachineEdit, machine_edited
 from isoviz.widgets.consequences.transfer_stages import options_of
 from isoviz.widgets.consequences.where_it_runs import local_settings
-from isoviz.widgets.contract import Exported, ExportMessage, ShownEntry, ShownSelection
+from isoviz.widgets.contract import WIRE, Exported, ExportMessage, ShownEntry, ShownSelection
 from isoviz.widgets.panes.pane_table import VIEWS
 from isoviz.widgets.running import past_runs
 from isoviz.widgets.running.begin_run import checked_times, with_note
@@ -462,3 +463,17 @@ if TYPE_CHECKING:
 else:  # what is declared above
     Command = Union[tuple(DECLARED)]  # noqa: UP007 - of all that there are
     """What the browser may ask for. Each goes with the name of the view, `client`, and the number of the command, `number`."""
+
+
+def read_command(content: object) -> Command:
+    """The command in a message, without its envelope.
+
+    Raises:
+        CommandError: not an object, an unknown kind, an argument that is missing, unknown or of another type.
+    """
+    message = without_envelope(content)
+    try:
+        found: Command = read(message, Command, WIRE)
+    except MismatchError as error:
+        raise CommandError(f"command {show(message.get('kind'))}: {error}") from None
+    return found

@@ -9,8 +9,7 @@ from isoviz.machines import channel_kinds, draw, memory_kinds
 from isoviz.machines.edits.function_edits import editable_points, measured_samples
 from isoviz.machines.throughput import Constant, LatencyBandwidth
 from isoviz.widgets.consequences.derive import LAYOUTS
-from isoviz.widgets.consequences.rank_places import ranks_for
-from isoviz.widgets.consequences.where_it_runs import absent_memories
+from isoviz.widgets.consequences.where_it_runs import absent_memories, ranks_for
 from isoviz.widgets.panes.pane import pane
 from isoviz.widgets.state import State
 

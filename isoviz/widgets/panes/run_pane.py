@@ -11,7 +11,7 @@ from isoviz.widgets.consequences.where_it_runs import reason_not_to_run
 from isoviz.widgets.contract import Phase, RanksPhase, Stage
 from isoviz.widgets.panes.pane import pane
 from isoviz.widgets.running.advice import ShownAdvice, advice, emulated_memories
-from isoviz.widgets.running.run_spread import ShownSpread, spread_of
+from isoviz.widgets.running.shown_runs import ShownSpread, spread_of
 from isoviz.widgets.state import MovedTransfer, RanksNow, Run, State, sentence, whole_sentence
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 from isoviz.machines import ChannelKind
 from isoviz.widgets.chosen.machine_choice import PresetMachine
 from isoviz.widgets.consequences.run_places import RANKS
-from isoviz.widgets.running.run_spread import relative, spread_of
+from isoviz.widgets.running.shown_runs import relative, spread_of
 from isoviz.widgets.state import Run, State
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from isoviz.errors import IsovizError
 from isoviz.machines import ChannelKind
 from isoviz.widgets.panes.run_pane import verdict
 from isoviz.widgets.running.begin_run import OF_SESSION
-from isoviz.widgets.running.run_spread import spread_of
-from isoviz.widgets.running.shown_runs import RunsMessage, ShownFact, ShownPastHop, ShownPastRun
+from isoviz.widgets.running.shown_runs import RunsMessage, ShownFact, ShownPastHop, ShownPastRun, spread_of
 from isoviz.widgets.state import Run, State
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from isoviz.errors import InputError, InternalError
 from isoviz.widgets.chosen.fixed_parts import FixedParts
 from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.commands.command import CheckAsked, OnScreen
-from isoviz.widgets.commands.read_command import Request
+from isoviz.widgets.commands.explorer_commands import Command
 from isoviz.widgets.consequences.derive import LAYOUTS
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.session import Session
@@ -147,13 +147,13 @@ class CheckedPane(Explorer):
 
     # ---- in the thread of the session
 
-    def _judge_soon(self, state: State, request: Request) -> None:
+    def _judge_soon(self, state: State, command: Command) -> None:
         """Have the check judge what a command carries.
 
         Raises:
             InputError: that is not what was given.
         """
-        command, judging = request.command, self._judging
+        judging = self._judging
         if judging is not None and isinstance(command, CheckAsked):
             seen = command.seen(state)
             held(state, replace(state, settings=seen.settings))

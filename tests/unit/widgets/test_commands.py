@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from isoviz.errors import CommandError
 from isoviz.schema import plain
 from isoviz.widgets.chosen.settings import settings_for
-from isoviz.widgets.commands.explorer_commands import Command
-from isoviz.widgets.commands.read_command import read_command, sender_of
+from isoviz.widgets.commands.command import sender_of
+from isoviz.widgets.commands.explorer_commands import Command, read_command
 from isoviz.widgets.contract import WIRE
 from isoviz.widgets.session import Session
 

@@ -16,7 +16,7 @@ from isoviz.schema import plain
 from isoviz.widgets import Entry, LayoutEditor, LinearizationView, MachineEditor, PlanView, Session
 from isoviz.widgets.chosen.settings import ByHand
 from isoviz.widgets.commands.command import CheckAsked
-from isoviz.widgets.commands.read_command import read_command
+from isoviz.widgets.commands.explorer_commands import read_command
 from isoviz.widgets.contract import WIRE
 from isoviz.widgets.views.checked_pane import CheckedPane
 from tests.waiting import until

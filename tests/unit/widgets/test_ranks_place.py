@@ -20,8 +20,8 @@ from isoviz.widgets.chosen.machine_choice import DescribedMachine, PresetMachine
 from isoviz.widgets.chosen.python_text import python_text
 from isoviz.widgets.chosen.session_file import session_text, settings_in
 from isoviz.widgets.chosen.settings import Settings, settings_for
-from isoviz.widgets.consequences import rank_places
-from isoviz.widgets.consequences.rank_places import MISSING, most_ranks, ranks_for
+from isoviz.widgets.consequences import where_it_runs
+from isoviz.widgets.consequences.where_it_runs import MISSING, most_ranks, ranks_for
 from isoviz.widgets.panes.plan_pane import plan_part
 from isoviz.widgets.panes.run_pane import run_part
 from isoviz.widgets.running.past_runs import past_runs
@@ -97,7 +97,7 @@ class Starter:
 
 @pytest.fixture(autouse=True)
 def _has_mpi(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    monkeypatch.setattr(rank_places, "has_mpi", lambda: True)
+    monkeypatch.setattr(where_it_runs, "has_mpi", lambda: True)
     monkeypatch.setenv("ISOVIZ_LEDGER", str(tmp_path / "runs.jsonl"))
 
 
@@ -163,7 +163,7 @@ def test_ranks_are_offered_where_nodes_can_be_ranks(machine: Machine, choice: An
 
 
 def test_more_ranks_than_this_computer_should_start_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rank_places, "most_ranks", lambda: 3)
+    monkeypatch.setattr(where_it_runs, "most_ranks", lambda: 3)
     assert (
         ranks_for(FOUR, PresetMachine("ranks")).reason == "The machine has 4 nodes; this computer should start at most 3 ranks."
     )
@@ -185,7 +185,7 @@ def test_ranks_of_several_hosts_run_here_and_that_is_said() -> None:
 
 
 def test_without_mpi_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch, starter: Starter) -> None:
-    monkeypatch.setattr(rank_places, "has_mpi", lambda: False)
+    monkeypatch.setattr(where_it_runs, "has_mpi", lambda: False)
     session = Session(replace(SMALL, machine=PresetMachine("ranks"), runs_in=""), ranks=starter)
     session.demand("explorer")
     told = run_part(session.wait())

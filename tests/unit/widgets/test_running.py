@@ -27,7 +27,7 @@ from isoviz.widgets.contract import Stage
 from isoviz.widgets.panes.run_pane import run_part
 from isoviz.widgets.running import joint_run, one_run
 from isoviz.widgets.running.past_runs import past_runs
-from isoviz.widgets.running.run_spread import spread_of
+from isoviz.widgets.running.shown_runs import spread_of
 from isoviz.widgets.session import Session
 from isoviz.widgets.state import State
 
