@@ -102,7 +102,7 @@ class Table:
 
     - `numbers`: columns that are set right besides those with a quantity.
     - `marked`: the numbers of the rows that stand out in HTML.
-    - `below`: the column that text writes below each row where the lines would be too long.
+    - `below`: the column that text writes in lines of its own where lines would be too long: each cell below that of `name`.
     - `is_folded`: HTML folds the table under its caption.
     - `remarks`: a sentence on each row ("" for none), under the heading `remark`. HTML has them as a last column, text and
       Markdown as a list below the table, in which the cell of the column `name` says which rows are meant.
@@ -247,16 +247,20 @@ class Document:
 class Told:
     """A value that its `document()` tells: `str` is the text of it, `repr` a line of it."""
 
-    def document(self) -> Document:
+    def document(self, *_given: Any) -> Document:
         """What is told of the value."""
         raise NotImplementedError
 
     def __str__(self) -> str:
         return str(self.document())
 
-    def __repr__(self) -> str:
+    def headline(self) -> str:
+        """What is told in one line."""
         document = self.document()
-        text = f"{type(self).__name__}: {printable(document.line or document.title)}"
+        return document.line or document.title
+
+    def __repr__(self) -> str:
+        text = f"{type(self).__name__}: {printable(self.headline())}"
         return f"<{text}>" if len(text) <= MOST_OF_REPR - 2 else f"<{text[: MOST_OF_REPR - 3]}…>"
 
 
@@ -321,7 +325,9 @@ def _lines(table: Table) -> list[str]:
         return lines
     rest = [k for k in columns if k != table.below]
     lines = aligned([[row[k] for k in rest] for row in rows], [at for at, k in enumerate(rest) if k not in table.right])
-    return [each for line, row in zip(lines, rows, strict=True) for each in (line, f"    {row[table.below]}") if each.strip()]
+    indent = " " * sum(max(len(str(row[k])) for row in rows) + 2 for k in rest[: rest.index(table.name)])
+    below = [[f"{indent}{row[table.below]}"] if str(row[table.below]) else [] for row in rows]
+    return [each for line, more in zip(lines, below, strict=True) for each in (line, *more)]
 
 
 def _wrapped(text: str) -> str:

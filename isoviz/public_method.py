@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from importlib import import_module
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ class PublicMethod:
     """A method of a value that is the public function of a module, by default the one of the same name in `isoviz`; the value is
     its first argument. With `of_class` it is a function of the class that makes such a value, as `Plan.from_json(data)`.
 
-    A value does not import the code that explains it or runs it. The module loads that code when the method is first used.
+    A value does not import the code that explains it, tells it or runs it. That code is loaded when the method is first used.
     """
 
     def __init__(self, module: str = "isoviz", name: str = "", *, of_class: bool = False) -> None:
@@ -26,5 +26,5 @@ class PublicMethod:
         self._name = self._name or name
 
     def __get__(self, value: object | None, owner: type | None = None) -> Callable[..., Any]:
-        function: Callable[..., Any] = getattr(sys.modules[self._module], self._name)
+        function: Callable[..., Any] = getattr(import_module(self._module), self._name)
         return function if value is None or self._of_class else MethodType(function, value)

@@ -115,13 +115,11 @@ def _print_steps(simulator: Simulator, most: int) -> None:
 
 
 def _text(plan: Plan, machine: Machine, trace: Trace, stored: Trace | None, args: argparse.Namespace) -> str:
-    from isoviz.figures.traces.critical_parts import critical_path_text
-    from isoviz.machines.memory import emulated_text
+    from isoviz.document import Document, Part, Prose, Table
+    from isoviz.planner.explanation.plan_document import starts_text
+    from isoviz.runtime.trace.critical_parts import critical_path_text
     from isoviz.units import format_rate, format_seconds
 
-    several = f"{args.repeat:,} transfers at once, each " if args.repeat > 1 else ""
-    first, *others = str(plan).splitlines()
-    lines = [several + first, *others[: 1 + (plan.reuse > 1)]]
     rows = [("predicted, one alone" if args.repeat > 1 else "predicted by the plan", plan.seconds, plan.bytes / plan.seconds)]
     if trace is not stored:
         rows.append(("simulated", trace.seconds, trace.throughput))
@@ -130,25 +128,21 @@ def _text(plan: Plan, machine: Machine, trace: Trace, stored: Trace | None, args
         rows.append(("simulated, a later start", again.seconds, again.throughput))
     if stored is not None:
         rows.append(("stored and forwarded", stored.seconds, stored.throughput))
-    width = max(len(name) for name, _, _ in rows)
-    for name, seconds, rate in rows:
-        factor = f"  {seconds / trace.seconds:.2f} ×" if trace.seconds > 0 else ""
-        lines.append(f"  {name.ljust(width)}  {format_seconds(seconds):>8}  {format_rate(rate):>10}{factor}")
-    if stored is None:
-        lines.append("  stored and forwarded: no room; its buffers hold everything")
-    lines += [f"  {said}"] if (said := emulated_text(plan.emulated)) else []
-    lines.append("")
-    width = max(len(use.channel) for use in trace.uses)
-    lines += [
-        f"  {use.channel.ljust(width)}  busy {100 * use.share:5.1f} %  idle {100 * use.idle:5.1f} %  {use.requests:,} requests"
-        for use in trace.uses
+    cells = [
+        (name, format_seconds(seconds), format_rate(rate), f"{seconds / trace.seconds:.2f} ×" if trace.seconds > 0 else "")
+        for name, seconds, rate in rows
     ]
-    lines += [f"  channels at work at a time: {trace.overlap:.2f} of {len(trace.uses)}", "", critical_path_text(trace)]
-    return "\n".join(lines)
+    parts: list[Part] = [Prose(said)] if (said := starts_text(plan)) else []
+    parts.append(Table(("", "time", "rate", "of this run"), cells, numbers=(1, 2, 3)))
+    if stored is None:
+        parts.append(Prose("stored and forwarded: no room; its buffers hold everything"))
+    several = f"{args.repeat:,} transfers at once, each " if args.repeat > 1 else ""
+    compared = Document("The plan in virtual time", parts, several + plan.headline())
+    return "\n\n".join([str(compared), str(trace), critical_path_text(trace)])
 
 
 def _summary(plan: Plan, trace: Trace, stored: Trace | None, args: argparse.Namespace) -> dict[str, Any]:
-    from isoviz.figures.traces.critical_parts import critical_parts
+    from isoviz.runtime.trace.critical_parts import critical_parts
 
     critical = critical_parts(trace)
     return {

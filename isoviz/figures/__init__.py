@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from isoviz.figures.charts.theme import ThemeName
     from isoviz.figures.layouts.order_plot import linearization_svg as linearization_svg
+    from isoviz.figures.machines.hop_cards import cards_svg as cards_svg
     from isoviz.figures.machines.network_picture import network_svg as network_svg
     from isoviz.figures.machines.path_picture import path_svg as path_svg
-    from isoviz.figures.plans.handshake_html import handshake_svg as handshake_svg
+    from isoviz.figures.plans.handshake_picture import handshake_svg as handshake_svg
+    from isoviz.figures.plans.report_picture import report_svg as report_svg
     from isoviz.figures.plots.block_region import block_region_figure as block_region_figure
     from isoviz.figures.plots.bokeh_plot import plot_html as plot_html
     from isoviz.figures.plots.planning import candidate_figure as candidate_figure
@@ -39,16 +41,18 @@ PICTURES = {
     "isoviz.layouts.layout.Layout": "layouts.layout_html.layout_html",
     "isoviz.layouts.layout.Linearization": "layouts.layout_html.linearization_html",
     "isoviz.machines.machine.Machine": "machines.machine_html.machine_html",
-    "isoviz.planner.transfer.Transfer": "plans.plan_html.transfer_html",
-    "isoviz.planner.plan.Plan": "plans.plan_html.plan_html",
-    "isoviz.planner.explanation.explanation.Explanation": "plans.explanation_html.explanation_html",
+    "isoviz.planner.transfer.Transfer": "plans.transfer_html.transfer_html",
+    "isoviz.planner.plan.Plan": "document_html.told_html",
+    "isoviz.planner.explanation.explanation.Explanation": "document_html.told_html",
     "isoviz.planner.explanation.explanation.Sweep": "plans.explanation_html.sweep_html",
-    "isoviz.planner.explanation.handshake.Handshake": "plans.handshake_html.handshake_html",
+    "isoviz.planner.explanation.handshake.Handshake": "document_html.told_html",
     "isoviz.planner.explanation.curves.winner_map.WinnerMap": "plans.explanation_html.winner_map_html",
     "isoviz.planner.explanation.curves.chunk_curve.ChunkCurve": "traces.trace_html.curve_html",
     "isoviz.planner.layout_choice.choice.LayoutChoice": "plans.layout_choice_html.layout_choice_html",
-    "isoviz.runtime.trace.report.Report": "plans.report_html.report_html",
-    "isoviz.runtime.trace.trace.Trace": "traces.trace_html.trace_html",
+    "isoviz.runtime.trace.report.Report": "document_html.told_html",
+    "isoviz.runtime.trace.trace.Trace": "document_html.told_html",
+    "isoviz.redistribution.redistribution_plan.RedistributionPlan": "document_html.told_html",
+    "isoviz.redistribution.running.redistribution_report.RedistributionReport": "document_html.told_html",
     "isoviz.vortex.switch.Switch": "vortex.switch_picture.switch_html",
 }
 """The types that have a picture, and the functions of this package that draw them. Named, not loaded."""
@@ -57,11 +61,12 @@ _HOMES = {
     "block_region_figure": "plots.block_region",
     "buffer_figure": "plots.traces",
     "candidate_figure": "plots.planning",
+    "cards_svg": "machines.hop_cards",
     "channel_use_figure": "plots.traces",
     "chunk_curve_figure": "plots.planning",
     "compare_svg": "traces.timeline",
     "comparison_html": "traces.trace_html",
-    "handshake_svg": "plans.handshake_html",
+    "handshake_svg": "plans.handshake_picture",
     "linearization_svg": "layouts.order_plot",
     "machine_throughput_figure": "plots.throughput",
     "network_svg": "machines.network_picture",
@@ -69,6 +74,7 @@ _HOMES = {
     "plan_throughput_figure": "plots.throughput",
     "plot_html": "plots.bokeh_plot",
     "prediction_figure": "plots.predictions",
+    "report_svg": "plans.report_picture",
     "sweep_figure": "plots.planning",
     "switch_svg": "vortex.switch_picture",
     "throughput_figure": "plots.throughput",
@@ -83,6 +89,7 @@ __all__ = [
     "block_region_figure",
     "buffer_figure",
     "candidate_figure",
+    "cards_svg",
     "channel_use_figure",
     "chunk_curve_figure",
     "compare_svg",
@@ -96,6 +103,7 @@ __all__ = [
     "plan_throughput_figure",
     "plot_html",
     "prediction_figure",
+    "report_svg",
     "sweep_figure",
     "switch_svg",
     "throughput_figure",

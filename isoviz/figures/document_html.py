@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz.document import (
     Bar,
@@ -32,49 +32,65 @@ if TYPE_CHECKING:
     from isoviz.figures.charts.theme import ThemeName
 
 
-def document_html(document: Document, *, level: int = 1, theme: ThemeName = "auto") -> str:
-    """The whole document, for a page or within a representation. `level` is that of its title."""
+def document_html(document: Document, *, level: int = 1, theme: ThemeName = "auto", plots: bool = True) -> str:
+    """The whole document, for a page or within a representation. `level` is that of its title.
+
+    Without `plots` there are no pictures that a script draws.
+    """
+    drawn = _Drawn(theme, plots)
     inside = len(document.head)
-    head = "".join(_html(document.head, level + 1, theme))
-    sections = "".join(_html(document.parts[inside:], level + 1, theme))
-    return f"<header>{heading(document.title, level)}{head}</header>{sections}"
+    head = "".join(drawn.parts(document.head, level + 1))
+    return f"<header>{heading(document.title, level)}{head}</header>{''.join(drawn.parts(document.parts[inside:], level + 1))}"
 
 
-def told_html(value: Told, *, theme: ThemeName = "auto") -> str:
-    """A representation of a value by its document; a `LayoutChoice` is of the kind `layout-choice`."""
+def told_html(value: Told, *given: Any, theme: ThemeName = "auto", plots: bool = True) -> str:
+    """A representation of a value by `value.document(*given)`; that of a `LayoutChoice` is of the kind `layout-choice`."""
     kind = re.sub(r"(?<!^)(?=[A-Z])", "-", type(value).__name__).lower()
-    return representation(kind, document_html(value.document(), level=3, theme=theme))
+    return representation(kind, document_html(value.document(*given), level=3, theme=theme, plots=plots))
 
 
-def _html(parts: Sequence[Part], level: int, theme: ThemeName) -> Iterator[str]:
-    before: Part | None = None
-    for part in parts:
-        match part:
-            case Table():
-                shown = _table(part)
-                summary = f"{part.caption}: the figures" if part.caption else "The figures"
-                yield folded(summary, shown) if isinstance(before, Plot) or part.is_folded else shown
-            case Facts(pairs):
-                yield facts([(name, _cell(value)) for name, value in pairs])
-            case Prose(text):
-                yield paragraph(text)
-            case Points(texts):
-                yield items(texts) if texts else ""
-            case Listing(text, summary):
-                yield folded(summary, pre(text)) if summary else pre(text)
-            case Picture(name, given, options):
-                draw = getattr(sys.modules["isoviz.figures"], name)  # a name, for they lie above
-                yield (
-                    plot_html(draw, *given, theme=theme, **options)
-                    if name.endswith("_figure")
-                    else draw(*given, theme=theme, **options)
-                )
-            case Plot(_, _, draw):
-                yield plot_html(draw, theme=theme)
-            case Section(title, inner):
-                content = heading(title, level) + "".join(_html(inner, level + 1, theme))
-                yield f"<section>{content}</section>" if level == 2 else content
-        before = part
+class _Drawn(NamedTuple):
+    """How pictures are drawn."""
+
+    theme: ThemeName
+    plots: bool
+
+    def parts(self, parts: Sequence[Part], level: int) -> Iterator[str]:
+        before: Part | None = None
+        for part in parts:
+            match part:
+                case Table():
+                    yield _folded_table(part, isinstance(before, Plot))
+                case Facts(pairs):
+                    yield facts([(name, _cell(value)) for name, value in pairs])
+                case Prose(text):
+                    yield paragraph(text)
+                case Points(texts):
+                    yield items(texts) if texts else ""
+                case Listing(text, summary):
+                    yield folded(summary, pre(text)) if summary else pre(text)
+                case Picture():
+                    yield self.picture(part)
+                case Plot(_, _, draw):
+                    yield plot_html(draw, theme=self.theme) if self.plots else ""
+                case Section(title, inner):
+                    content = heading(title, level) + "".join(self.parts(inner, level + 1))
+                    yield f"<section>{content}</section>" if level == 2 else content
+            before = part
+
+    def picture(self, part: Picture) -> str:
+        draw = getattr(sys.modules["isoviz.figures"], part.function)  # by its name, for it lies above
+        if not part.function.endswith("_figure"):
+            return str(draw(*part.given, theme=self.theme, **part.options))
+        return plot_html(draw, *part.given, theme=self.theme, **part.options) if self.plots else ""
+
+
+def _folded_table(given: Table, after_plot: bool) -> str:
+    """A table, folded after a plot or where it says so."""
+    shown = _table(given)
+    if given.is_folded:
+        return folded(given.caption, shown)
+    return folded(f"{given.caption}: the figures" if given.caption else "The figures", shown) if after_plot else shown
 
 
 def _table(given: Table) -> str:

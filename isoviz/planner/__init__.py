@@ -9,13 +9,13 @@ from isoviz.planner.explanation.curves.sweeping import sweep
 from isoviz.planner.explanation.curves.winner_map import WinnerMap
 from isoviz.planner.explanation.explain_plan import explain
 from isoviz.planner.explanation.explanation import Explanation, Sweep
+from isoviz.planner.explanation.explanation_document import explanation_text
 from isoviz.planner.explanation.explanation_file import (
     certificate_to_json,
     explanation_from_json,
     explanation_to_json,
     whole_explanation_to_json,
 )
-from isoviz.planner.explanation.explanation_text import explanation_text
 from isoviz.planner.layout_choice import (
     LayoutChoice,
     RankedLayout,

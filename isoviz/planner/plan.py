@@ -8,26 +8,25 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from isoviz import checks
+from isoviz.document import Told
 from isoviz.errors import TransferError
 from isoviz.layouts import Layout
-from isoviz.machines.memory import emulated_text
 from isoviz.planner.path_plan import mean_of
-from isoviz.planner.shares import Share, check_shares, share_of, share_text
+from isoviz.planner.shares import Share, check_shares, share_of
 from isoviz.planner.time.schedule import ScheduledEnds, scheduled_ends
 from isoviz.planner.time.together import rates_together, seconds_together, sharing_paths
 from isoviz.public_method import PublicMethod
-from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from isoviz.layouts import ChunkSequence, Linearization, OrderChange, StridedCopy, View
+    from isoviz.layouts import ChunkSequence, Linearization, StridedCopy, View
     from isoviz.planner.path_plan import Buffer, Constraint, Hop, PathPlan
     from isoviz.planner.transfer import Instance, Transfer
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, repr=False)
+class Plan(Told):
     """The result of `plan()`, for one machine (`machine_digest`).
 
     `paths` holds one or several paths. Each path moves its share of the data (`share`), and together they move every byte once.
@@ -56,6 +55,7 @@ class Plan:
     emulated: tuple[str, ...] = ()
     violations: tuple[Constraint, ...] = ()
 
+    document = PublicMethod("isoviz.planner.explanation.plan_document", "plan_document")
     explain = PublicMethod()
     simulate = PublicMethod()
     run = PublicMethod()
@@ -341,32 +341,6 @@ class Plan:
         """See `PathPlan.copies`."""
         return self.only.copies(hop, chunk)
 
-    # ---- text
-
-    def __str__(self) -> str:
-        many = len(self.paths) > 1
-        lines = [
-            f"{self.planner} plan for {self.machine_name}: {format_bytes(self.bytes)} in {format_seconds(self.seconds)},"
-            f" {format_rate(self.throughput)}" + (f", over {len(self.paths)} paths" if many else "")
-        ]
-        lines += [f"  {said}" for said in (starts_text(self), self.transfer.members_text) if said]
-        for number, path in enumerate(self.paths):
-            if many:
-                share = f"{share_text(self.transfer.space, self.share(number))}, {format_bytes(path.bytes)}"
-                lines.append(f"  path {number}: {share}; alone {format_seconds(path.seconds)}, {format_rate(path.throughput)}")
-            lines += _path_lines(path, self.emulated)
-        lines += [f"  {said}"] if (said := emulated_text(self.emulated)) else []
-        lines += [f"  note: {note}" for note in self.notes]
-        return "\n".join(lines)
-
-
-def starts_text(plan: Plan) -> str:
-    """What the starts of a plan take, in words; empty where it is for one."""
-    if plan.reuse == 1:
-        return ""
-    first, again, mean = map(format_seconds, (plan.first, plan.again, plan.mean))
-    return f"{plan.reuse:,} starts: {first} the first, {again} every later one, {mean} in the mean"
-
 
 def ends_of_paths(paths: Sequence[PathPlan]) -> ScheduledEnds:
     """The time at which each of some paths ends, if all begin at once. The last of them is `Plan.seconds`."""
@@ -394,30 +368,3 @@ def ends_in_mean(paths: Sequence[PathPlan]) -> ScheduledEnds:
     again = ends_of_paths([path.later for path in paths])
     ends = [mean_of(*both, starts) for both in zip(first.seconds, again.seconds, strict=True)]
     return ScheduledEnds(ends, first.followed + again.followed)
-
-
-def _path_lines(path: PathPlan, emulated: Sequence[str]) -> list[str]:
-    buffers = f"; buffers: {format_bytes(path.buffer_bytes)}, {path.slots} slot{'s'[: path.slots > 1]} each"
-    lines = [f"  chunks: {path.chunk_count} of {format_bytes(path.chunk_bytes)}" + (buffers if path.buffers else "")]
-    marks = {name: f"{name} (emulated)" for name in emulated}
-    rows: list[tuple[str, ...]] = [("", "memory", "layout", "channel", "run", "shuffle", "rate", "order")]
-    parts = zip(path.hops, path.shuffles, path.order_changes, strict=True)
-    rows += [_row(hop, shuffle, change, marks) for hop, shuffle, change in parts]
-    last = path.hops[-1]
-    rows.append(("", marks.get(last.destination, last.destination), Layout(last.destination_layout).pretty, "", "", "", "", ""))
-    widths = [max(len(row[column]) for row in rows) for column in range(8)]
-    lines += ["  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return lines
-
-
-def _row(hop: Hop, shuffle: int, change: OrderChange, marks: Mapping[str, str]) -> tuple[str, ...]:
-    return (
-        f"{hop.index}",
-        marks.get(hop.source, hop.source),
-        Layout(hop.source_layout).pretty,
-        hop.kind,
-        format_bytes(hop.request_bytes),
-        format_bytes(shuffle) if hop.converts else "–",
-        format_rate(hop.throughput),
-        change,
-    )

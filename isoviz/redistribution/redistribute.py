@@ -73,7 +73,7 @@ class Redistributed:
         return str(self.report)
 
     def __repr__(self) -> str:
-        return f"<Redistributed: {str(self.report).splitlines()[0]}>"
+        return f"<Redistributed: {self.report.headline()}>"
 
 
 def redistribute(

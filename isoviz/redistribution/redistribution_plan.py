@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz import checks
+from isoviz.document import Document, Facts, Part, Points, Prose, Table, Told
 from isoviz.errors import DistributionError
 from isoviz.planner.time.together import seconds_together
 from isoviz.units import format_bytes, format_rate, format_seconds
@@ -33,8 +34,8 @@ class Sending(NamedTuple):
         return self.plan.bytes
 
 
-@dataclass(frozen=True)
-class RedistributionPlan:
+@dataclass(frozen=True, repr=False)
+class RedistributionPlan(Told):
     """The result of `plan_redistribution`, for one machine (`machine_digest`).
 
     `sendings` holds every transfer, in the order in which ranks submit them: each rank begins with the rank after it. Together
@@ -97,18 +98,21 @@ class RedistributionPlan:
         rank = checks.count("redistribution", "rank", rank, error=DistributionError)
         return tuple(each for each in self.sendings if each.sender == rank)
 
-    def __str__(self) -> str:
-        took = f"{format_bytes(self.bytes)} in {format_seconds(self.seconds)}, {format_rate(self.throughput)}"
-        lines = [
-            f"redistribution on {self.machine_name}: {took}",
-            f"  from {self.source}",
-            f"  to   {self.destination}",
-        ]
+    def document(self) -> Document:
+        """The ends, the ways of the transfers, who sends what to whom, and in which order."""
+        time, rate = format_seconds(self.seconds), format_rate(self.throughput)
         share = f"{format_bytes(self.bytes_between)} between ranks, {format_bytes(self.bytes - self.bytes_between)} within"
         searches = f"{self.classes} search{'es' if self.classes != 1 else ''}"
-        lines.append(f"  {len(self.sendings)} transfers, {searches}: {share}")
-        lines += [f"  {text}" for text in (*_kinds(self), *_matrix(self), *_orders(self))]
-        return "\n".join(lines)
+        ends = f"from {self.source}", f"to   {self.destination}"
+        orders = _orders(self)
+        parts: list[Part] = [
+            Facts([("moves", format_bytes(self.bytes)), ("predicted time", time), ("rate", rate)]),
+            Points([*ends, f"{len(self.sendings)} transfers, {searches}: {share}", *_kinds(self)]),
+            _matrix(self),
+            *([Points(orders)] if orders else []),
+        ]
+        line = f"redistribution on {self.machine_name}: {format_bytes(self.bytes)} in {time}, {rate}"
+        return Document(f"Redistribution on {self.machine_name}", parts, line)
 
 
 def _kinds(plan: RedistributionPlan) -> list[str]:
@@ -127,17 +131,16 @@ def _kinds(plan: RedistributionPlan) -> list[str]:
     return lines
 
 
-def _matrix(plan: RedistributionPlan) -> list[str]:
+def _matrix(plan: RedistributionPlan) -> Part:
     """Who sends what to whom, as a matrix of bytes."""
     senders, receivers = sorted(plan.source.ranks), sorted(plan.destination.ranks)
     if max(len(senders), len(receivers)) > MOST_SHOWN:
-        return [f"bytes by sender and receiver: {len(senders)} × {len(receivers)} ranks, see `matrix`"]
-    rows = [["sends", *(f"to {rank}" for rank in receivers)]]
+        return Prose(f"bytes by sender and receiver: {len(senders)} × {len(receivers)} ranks, see `matrix`")
+    rows = []
     for sender in senders:
         row = [plan.matrix.get((sender, receiver)) for receiver in receivers]
         rows.append([f"rank {sender}", *("–" if each is None else format_bytes(each) for each in row)])
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
+    return Table(["sends", *(f"to {rank}" for rank in receivers)], rows, numbers=range(1, 1 + len(receivers)))
 
 
 def _orders(plan: RedistributionPlan) -> list[str]:

@@ -132,7 +132,7 @@ def test_a_column_has_lines_of_its_own_where_lines_are_too_long() -> None:
         return str(Document("T", (Table(("a", "why", "n"), [["one", words, Quantity(2, "count")]], below=1),))).splitlines()[2:]
 
     assert lines("short") == ["  a    why    n", "  one  short  2"]
-    assert lines("w" * WIDTH) == ["  a    n", "      why", "  one  2", f"      {'w' * WIDTH}"]
+    assert lines("w" * WIDTH) == ["  a    n", "  why", "  one  2", f"  {'w' * WIDTH}"]
 
 
 class Card(Told):

@@ -129,12 +129,3 @@ def items(texts: Iterable[str]) -> str:
 def pre(text: object) -> str:
     """Text with its line breaks and columns."""
     return f"<pre>{escape(text)}</pre>"
-
-
-def verified_badge(verified: bool | None) -> str:
-    """Says whether the destination was compared bit for bit, in words and as `data-verified`."""
-    if verified is None:
-        return '<span class="badge none" data-verified="none">not verified</span>'
-    if verified:
-        return '<span class="badge good" data-verified="true">✓ verified bit for bit</span>'
-    return '<span class="badge bad" data-verified="false">✗ verification failed</span>'

@@ -6,14 +6,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from isoviz.figures.charts.svg import Drawing, shorten, text_width, wrap
+from isoviz.figures.charts.theme import MARGIN
 from isoviz.figures.layouts.memory_map import whole_map
 from isoviz.figures.layouts.memory_picture import draw_memory
 from isoviz.layouts import OrderChange
 from isoviz.machines import ChannelKind
+from isoviz.machines.memory import emulated_text
+from isoviz.planner.explanation.plan_document import layouts_of, plan_title
 from isoviz.units import format_bytes, format_rate
 
 if TYPE_CHECKING:
-    from isoviz.planner import Hop, PathPlan
+    from isoviz.figures.charts.theme import ThemeName
+    from isoviz.planner import Hop, PathPlan, Plan
 
 _GAP = 12.0
 _SIDE, _PICTURES = 72.0, 84.0
@@ -32,16 +36,17 @@ def hop_tip(hop: Hop, change: OrderChange) -> str:
     """A hop in one line, with what it does to the order."""
     text = f"{hop.source} → {hop.destination} by {ChannelKind.words_for(hop.kind)}, {format_rate(hop.throughput)}"
     text += f", runs of {format_bytes(hop.request_bytes)}"
-    return text if change is OrderChange.KEEPS else f"{text}, {change}: {_both(hop)}"
+    return text if change is OrderChange.KEEPS else f"{text}, {change}: {layouts_of(hop)}"
 
 
-def order_sentence(hop: Hop, change: OrderChange) -> str:
-    """What a hop does to the order, with the layouts at its ends."""
-    return f"Hop {hop.index} ({ChannelKind.words_for(hop.kind)}) {change}: {_both(hop)}."
-
-
-def _both(hop: Hop) -> str:
-    return f"{pretty(hop.source_layout)} to {pretty(hop.destination_layout)}"
+def cards_svg(plan: Plan, *, width: float = 860, theme: ThemeName = "auto") -> str:
+    """The hops of a plan as cards only, without the machine."""
+    said = "; ".join(" → ".join(path.memories) for path in plan.paths)
+    drawing = Drawing(plan_title(plan), said, theme, remark=emulated_text(plan.emulated))
+    bottom = 0.0
+    for path in plan.paths:
+        bottom = draw_cards(drawing, [path], MARGIN, bottom + MARGIN, width - 2 * MARGIN)
+    return drawing.render(width, bottom + MARGIN)
 
 
 def draw_cards(drawing: Drawing, paths: Sequence[PathPlan], x: float, y: float, width: float) -> float:

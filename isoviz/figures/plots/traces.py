@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -12,6 +10,7 @@ from isoviz.figures.charts.theme import colour
 from isoviz.figures.charts.time_axis import sampled
 from isoviz.figures.plots.bokeh_plot import Axis, add_hover, add_legend, new_plot, row_names, text_style
 from isoviz.machines.memory import emulated_text
+from isoviz.runtime.trace.trace_document import fills, overlap_text
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
@@ -23,69 +22,6 @@ MOST_BUFFERS = 12
 """Most buffers that are drawn; the table has all."""
 COLUMNS = 400
 """Columns of time in which the fill level of a buffer is drawn."""
-
-Steps = tuple[tuple[float, float], ...]
-
-
-class Fill(NamedTuple):
-    """A buffer, or the buffers of several transfers at the same place: the hop that fills it, and its memory.
-
-    `filled` has the slots in use and `held` the slots of admitted transfers, as steps (seconds since the beginning, slots from
-    then on). `nbytes` is the largest size of all slots. `mean` is the mean of the slots in use while any were held.
-    """
-
-    hop: int
-    memory: str
-    transfers: int
-    filled: Steps
-    held: Steps
-    slots: float
-    nbytes: float
-    mean: float
-
-
-def fills(trace: Trace) -> tuple[Fill, ...]:
-    """The buffers of a run in the order of the path.
-
-    Buffers of several transfers after the same hop, in the same memory, are added.
-    """
-    filled: dict[tuple[int, str], dict[float, float]] = {}
-    held: dict[tuple[int, str], dict[float, float]] = {}
-    room: dict[tuple[int, str], dict[float, float]] = {}
-    count: dict[tuple[int, str], int] = defaultdict(int)
-    begin = trace.begin
-    for transfer in trace.transfers:
-        if transfer.admitted is None:
-            continue
-        for hop, ring in transfer.work.buffers:
-            key = hop, ring.memory
-            count[key] += 1
-            steps = filled.setdefault(key, defaultdict(float))
-            before = 0.0
-            for when, level in trace.fill(transfer.number, hop):
-                steps[when - begin] += level - before
-                before = level
-            for table, size in ((held, ring.slots), (room, ring.total)):
-                changes = table.setdefault(key, defaultdict(float))
-                changes[transfer.admitted - begin] += size
-                changes[transfer.ended - begin] -= size
-    buffers = []
-    for key in sorted(filled, key=lambda key: key[0]):
-        used, owned, nbytes = (_summed(table[key]) for table in (filled, held, room))
-        busy = sum(after - when for (when, level), (after, _) in pairwise(owned) if level > 0)
-        area = sum(level * (after - when) for (when, level), (after, _) in pairwise(used))
-        slots = max(level for _, level in owned)
-        most = max(level for _, level in nbytes)
-        buffers.append(Fill(*key, count[key], used, owned, slots, most, area / busy if busy else 0.0))
-    return tuple(buffers)
-
-
-def _summed(changes: dict[float, float]) -> Steps:
-    level, steps = 0.0, []
-    for when in sorted(changes):
-        level += changes[when]
-        steps.append((when, level))
-    return tuple(steps)
 
 
 def buffer_figure(trace: Trace) -> figure:
@@ -164,14 +100,3 @@ def channel_use_figure(trace: Trace) -> figure:
         add_hover(plot, [idle, busy])
         add_legend(plot, [("busy", [busy]), ("idle", [idle])], columns=2)
     return cast("figure", plot)
-
-
-def overlap_text(trace: Trace) -> str:
-    """The overlap as a sentence."""
-    if not trace.requests:
-        return "No channel was at work."
-    count = len(trace.channels)
-    if count == 1:
-        return "There is one channel; nothing can overlap."
-    how = "one after the other" if trace.overlap < 1.005 else f"{trace.overlap:.2f} of {count} at a time, on average"
-    return f"While any channel was at work, they worked {how}."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from isoviz.document import Told
 from isoviz.planner.options import BY_HAND
 from isoviz.planner.program.program_rows import RowState  # a stage is read from JSON by its types
 from isoviz.public_method import PublicMethod
@@ -115,8 +116,8 @@ class Region:
     chosen: tuple[float, float]
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, repr=False)
+class Explanation(Told):
     """A plan with everything that determined it.
 
     `candidates` holds the chosen path first, then the other paths by growing time. `beaten` is the number of dominated paths:
@@ -170,6 +171,7 @@ class Explanation:
     to_json = PublicMethod("isoviz.planner", "whole_explanation_to_json")
     from_json = PublicMethod("isoviz.planner", "explanation_from_json", of_class=True)
 
+    document = PublicMethod("isoviz.planner.explanation.explanation_document", "explanation_document")
     __str__ = PublicMethod("isoviz.planner", "explanation_text")
 
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz import checks
 from isoviz.checks import expect
+from isoviz.document import Cell, Document, Facts, Picture, Table, Told
 from isoviz.errors import InputError
-from isoviz.machines import CopyShape
+from isoviz.machines import ChannelKind, CopyShape
 from isoviz.machines.kinds import channel_kinds
 from isoviz.planner.one_path.hop_facts import NEARLY, hop_keys, stored_bytes
 from isoviz.planner.plan import Plan
@@ -51,8 +52,8 @@ class Message:
     count: int = 1
 
 
-@dataclass(frozen=True)
-class Handshake:
+@dataclass(frozen=True, repr=False)
+class Handshake(Told):
     """The messages of a hop at one start of its transfer.
 
     `window` is the bytes of a request where both ends count the runs of one (`isoviz.layouts.windows`), `keys` the number of such
@@ -75,19 +76,34 @@ class Handshake:
         """Seconds until the last message has arrived."""
         return self.messages[-1].end
 
-    def __str__(self) -> str:
+    def document(self) -> Document:
+        """The messages: the picture, and a table with times, bytes and what each says."""
         rows = [
             (
+                f"{each.count:,} × {each.name}" if each.count > 1 else each.name,
+                each.sender,
+                "itself" if each.sender == each.receiver else each.receiver,
                 format_seconds(each.start),
                 format_seconds(each.end),
-                each.sender if each.sender == each.receiver else f"{each.sender} → {each.receiver}",
-                f"{each.name}: {each.words}",
+                format_bytes(each.nbytes),
+                each.words,
             )
             for each in self.messages
         ]
-        widths = [max(len(row[column]) for row in rows) for column in range(3)]
-        lines = [f"  {a:>{widths[0]}} to {b:>{widths[1]}}  {who:<{widths[2]}}  {words}" for a, b, who, words in rows]
-        return "\n".join([f"messages of {self.channel}, start {self.start:,}: {format_seconds(self.seconds)} in all", *lines])
+        known: list[tuple[str, Cell]] = [("channel", ChannelKind.words_for(self.kind)), ("time", format_seconds(self.seconds))]
+        if self.keys:
+            protocol = ChannelKind(self.kind).protocol
+            known.append(
+                ("keys" if protocol is None else f"{protocol.request}s", f"{self.keys:,} of {format_bytes(self.window)}")
+            )
+            known.append(("runs", f"{self.source_runs:,} → {self.destination_runs:,}"))
+        header = ("message", "from", "to", "begins", "ends", "bytes", "what it says")
+        start = "the first start" if self.start == 1 else f"start {self.start:,}"
+        return Document(
+            f"Messages of {self.channel} at {start}",
+            [Facts(known), Picture("handshake_svg", (self,)), Table(header, rows, numbers=(3, 4, 5))],
+            f"messages of {self.channel}, start {self.start:,}: {format_seconds(self.seconds)} in all",
+        )
 
     def to_json(self) -> dict[str, Any]:
         """A JSON object."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from isoviz.document import Document, Facts, Part, Picture, Points, Table, Told
 from isoviz.redistribution.files import redistribution_to_json
 from isoviz.runtime.pipeline import work_of
+from isoviz.runtime.report_document import verified_mark
 from isoviz.runtime.trace.trace import RequestSpan, Trace, TransferSpan
 from isoviz.units import format_bytes, format_rate, format_ratio, format_seconds
 
@@ -17,8 +19,8 @@ if TYPE_CHECKING:
     from isoviz.redistribution.running.run_on_rank import RankRun
 
 
-@dataclass(frozen=True)
-class RedistributionReport:
+@dataclass(frozen=True, repr=False)
+class RedistributionReport(Told):
     """What a redistribution did.
 
     - `seconds`: the time from the first byte that any rank moved to the last one. Planning, allocating, generating data,
@@ -30,7 +32,7 @@ class RedistributionReport:
     plan: RedistributionPlan
     seconds: float
     verified: bool | None
-    runs: tuple[RankRun, ...] = field(repr=False)
+    runs: tuple[RankRun, ...]
     notes: tuple[str, ...] = ()
 
     @classmethod
@@ -99,25 +101,29 @@ class RedistributionReport:
         }
         return {**redistribution_to_json(self.plan), "verified": self.verified, "measured": measured, "notes": list(self.notes)}
 
-    def __str__(self) -> str:
-        plan = self.plan
-        verified = {True: "every byte verified", False: "NOT VERIFIED", None: "not verified (not asked for)"}[self.verified]
-        ratio = format_ratio(self.seconds, plan.seconds)
+    def document(self) -> Document:
+        """Whether every byte was verified, predicted beside measured, and what each rank moved."""
+        plan, verified = self.plan, verified_mark(self.verified)
         rows = [
-            ("", "predicted", "measured", "measured / predicted"),
-            ("time", format_seconds(plan.seconds), format_seconds(self.seconds), ratio),
+            ("time", format_seconds(plan.seconds), format_seconds(self.seconds), format_ratio(self.seconds, plan.seconds)),
             ("rate", format_rate(plan.throughput), format_rate(self.throughput), ""),
         ]
-        widths = [max(len(row[column]) for row in rows) for column in range(4)]
-        lines = [f"{format_bytes(self.bytes)} from {plan.source} to {plan.destination}: {verified}"]
-        lines += ["  " + "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
+        told = []
         busy = [run for run in self.runs if run.packed]
         for run in busy if len(busy) <= MOST_RANKS else ():
             sent = sum(each.bytes for each in plan.sent_by(run.rank))
             took = run.ended - run.began
             rate = f", {format_rate(sent / took)}" if took > 0 else ""
-            lines.append(f"  rank {run.rank} moved {format_bytes(sent)} in {format_seconds(took)}{rate}")
-        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+            told.append(f"rank {run.rank} moved {format_bytes(sent)} in {format_seconds(took)}{rate}")
+        told += [f"note: {note}" for note in self.notes]
+        parts: list[Part] = [
+            Facts([("compared bit for bit", verified), ("moved", format_bytes(self.bytes)), ("time", rows[0][2])]),
+            Picture("timeline_svg", (self.trace,)),
+            Table(("", "predicted", "measured", "measured / predicted"), rows, numbers=(1, 2, 3)),
+            *([Points(told)] if told else []),
+        ]
+        line = f"{format_bytes(self.bytes)} from {plan.source} to {plan.destination}: {verified}"
+        return Document("Run of a redistribution", parts, line)
 
 
 MOST_RANKS = 16

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from isoviz.document import Told
 from isoviz.planner.plan_file import plan_to_json
-from isoviz.units import format_bytes, format_rate, format_ratio, format_seconds
+from isoviz.public_method import PublicMethod
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,8 +37,8 @@ class HopMeasurement:
         return self.bytes / self.seconds if self.seconds > 0 else 0.0
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, repr=False)
+class Report(Told):
     """The report of a run of a plan.
 
     - `seconds`: the time from the first request until the last byte is in place; for files, until it is on the disk (fsync). It
@@ -58,11 +59,13 @@ class Report:
     hops: tuple[HopMeasurement, ...]
     verified: bool | None
     notes: tuple[str, ...] = ()
-    trace: Trace | None = field(default=None, compare=False, repr=False)
+    trace: Trace | None = field(default=None, compare=False)
     prediction: Prediction | None = None
-    tried: Plan | None = field(default=None, repr=False)
+    tried: Plan | None = None
     record: TrialRecord | None = None
     buffer_seconds: float = 0.0
+
+    document = PublicMethod("isoviz.runtime.report_document", "report_document")
 
     @property
     def waited_for_memory(self) -> bool:
@@ -124,48 +127,6 @@ class Report:
         if self.prediction is not None and self.prediction.tried == self.trial_leads:
             found |= self.prediction.to_json()
         return found
-
-    def __str__(self) -> str:
-        plan, said = self.plan, self.expected
-        shown = [plan] if self.tried is None else [plan, self.tried]
-        verified = {True: "every byte verified", False: "NOT VERIFIED", None: "not verified (not asked for)"}[self.verified]
-        names = ["planned", "after the trial"][: len(shown)]
-        rows = [("", *names, "measured", f"measured / {self.basis_words}")]
-        times = [format_seconds(each.seconds) for each in shown]
-        rows.append(("time", *times, format_seconds(self.seconds), format_ratio(self.seconds, said.seconds)))
-        rates = [_rate_of(each) for each in shown]
-        rows.append(
-            ("rate", *map(format_rate, rates), format_rate(self.throughput), format_ratio(self.throughput, _rate_of(said)))
-        )
-        for number, (hop, found) in enumerate(zip(plan.every_hop, self.hops, strict=True)):
-            path = f"path {found.path} " if len(plan.paths) > 1 else ""
-            name = f"{path}hop {hop.index} {hop.kind} {hop.source} → {hop.destination}"
-            reached, rates = found.throughput, [each.every_rate[number] for each in shown]
-            rows.append((name, *map(format_rate, rates), format_rate(reached), format_ratio(reached, said.every_rate[number])))
-        if plan.emulated:  # how near measured is to planned says nothing there
-            rows = [(*row[:-1], "") for row in rows]
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        lines = [f"{format_bytes(self.bytes)} from {plan.transfer.source} to {plan.transfer.destination}: {verified}"]
-        for row in rows:
-            cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
-            lines.append(("  " + "  ".join(cells)).rstrip())
-        if self.flush_seconds > 0.01 * self.seconds:
-            lines.append(f"  part of it spent waiting for the disk (fsync): {format_seconds(self.flush_seconds)}")
-        if self.waited_for_memory:
-            lines.append(
-                f"  buffers: {format_seconds(self.buffer_seconds)} until the system had given their memory, before that time"
-            )
-        if self.prediction is not None:
-            lines.append(f"  {self.prediction}")
-        if self.tried is not None and self.record is not None:
-            lines.append(f"  {self.record.words}")
-        lines += [f"  note: {note}" for note in (*plan.notes, *self.notes)]
-        return "\n".join(lines)
-
-
-def _rate_of(plan: Plan) -> float:
-    """Bytes per second over the whole transfer, as predicted."""
-    return plan.bytes / plan.seconds if plan.seconds > 0 else 0.0
 
 
 def emulated(plan: Plan, machine: Machine) -> tuple[str, ...]:

@@ -13,8 +13,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz import checks
+from isoviz.document import Told
 from isoviz.errors import InputError, MissingPartError, show
-from isoviz.machines.memory import emulated_text
+from isoviz.public_method import PublicMethod
 from isoviz.scheduling.work import Work
 from isoviz.schema import parse, read
 from isoviz.units import format_bytes, format_rate, format_seconds
@@ -113,9 +114,11 @@ class Use(NamedTuple):
         return 1.0 - self.share
 
 
-@dataclass(frozen=True)
-class Trace:
+@dataclass(frozen=True, repr=False)
+class Trace(Told):
     """A run: its transfers by number, and its requests in the order in which they ended. `where` names the driver that ran it."""
+
+    document = PublicMethod("isoviz.runtime.trace.trace_document", "trace_document")
 
     transfers: tuple[TransferSpan, ...]
     requests: tuple[RequestSpan, ...]
@@ -377,18 +380,11 @@ class Trace:
         except (TypeError, ValueError, InputError) as error:
             raise InputError(f"trace: {error}") from None
 
-    def __str__(self) -> str:
+    def headline(self) -> str:
+        """The key figures in one line."""
         done = sum(transfer.outcome == "done" for transfer in self.transfers)
-        lines = [
-            (
-                f"{self.where}: {done} of {len(self.transfers)} transfers, {format_bytes(round(self.nbytes))} in"
-                f" {format_seconds(self.seconds)}, {format_rate(self.throughput)}; {self.overlap:.2f} channels at a time"
-            )
-        ]
-        width = max((len(use.channel) for use in self.uses), default=0)
-        lines += [f"  {use.channel.ljust(width)}  busy {100 * use.share:5.1f} %  {use.requests} requests" for use in self.uses]
-        lines += [f"  {said}"] if (said := emulated_text(self.emulated)) else []
-        return "\n".join(lines)
+        moved = f"{format_bytes(round(self.nbytes))} in {format_seconds(self.seconds)}, {format_rate(self.throughput)}"
+        return f"{self.where}: {done} of {len(self.transfers)} transfers, {moved}; {self.overlap:.2f} channels at a time"
 
 
 FORMAT = "isoviz-trace-1"

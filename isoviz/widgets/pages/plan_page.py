@@ -249,7 +249,7 @@ def _exports(state: State) -> list[tuple[dict[str, Any], Embedded]]:
 
 def _summary(trace: Trace | None) -> list[str]:
     """A sentence on the bottleneck of a simulation; the hops describe the plan itself."""
-    from isoviz.figures.traces.critical_parts import critical_path_text
+    from isoviz.runtime.trace.critical_parts import critical_path_text
 
     return [] if trace is None else [critical_path_text(trace)]
 
@@ -274,9 +274,9 @@ def _lines(plan: Plan, report: Report | None, trace: Trace | None, stored: Trace
 
 
 def _end(transfer: Transfer, side: Side) -> PageEnd:
-    from isoviz.figures.plans.plan_html import moved_part
     from isoviz.planner import ListedTransfer
     from isoviz.planner.explanation.hop_descriptors import moved_pieces
+    from isoviz.planner.explanation.plan_document import moved_part
 
     end: Instance = getattr(transfer, side)
     sizes = zip(end.fields.names, end.fields.sizes, strict=True)
@@ -307,21 +307,22 @@ def _static(
 ) -> list[str]:
     """The picture of each value with its tables, for viewers without scripts and for paper."""
     from isoviz.figures.charts.svg import escape
+    from isoviz.figures.document_html import told_html
     from isoviz.figures.machines.machine_html import machine_html
-    from isoviz.figures.plans.explanation_html import explanation_html, winner_map_html
-    from isoviz.figures.plans.plan_html import plan_html, plan_title, transfer_html
-    from isoviz.figures.plans.report_html import report_html
-    from isoviz.figures.traces.trace_html import comparison_html, curve_html, trace_html
+    from isoviz.figures.plans.explanation_html import winner_map_html
+    from isoviz.figures.plans.transfer_html import transfer_html
+    from isoviz.figures.traces.trace_html import comparison_html, curve_html
     from isoviz.figures.vortex.switch_picture import switch_html
+    from isoviz.planner.explanation.plan_document import plan_title
 
     shown = [f"<header><h1>{escape(plan_title(plan))}</h1></header>"]
-    shown += [report_html(report, machine)] if report is not None else []
-    shown += [trace_html(trace)] if trace is not None else []
+    shown += [told_html(report, machine)] if report is not None else []
+    shown += [told_html(trace)] if trace is not None else []
     if trace is not None and stored is not None:
         shown.append(comparison_html(trace, stored, names=("pipelined", "stored and forwarded")))
     shown += [curve_html(curve, plots=False)] if curve is not None else []
-    shown.append(plan_html(plan, machine))
-    shown += [explanation_html(explanation, plots=False)] if explanation is not None else []
+    shown.append(told_html(plan, machine))
+    shown += [told_html(explanation, plots=False)] if explanation is not None else []
     shown += [winner_map_html(winners, plots=False)] if winners is not None else []
     shown += [transfer_html(plan.transfer), machine_html(machine)]
     shown += [switch_html(switch)] if (switch := vortex_of(machine)) is not None else []

@@ -16,7 +16,7 @@ import isoviz
 from isoviz.backends.emulated import EmulatedMachine
 from isoviz.errors import Cancelled, InputError, LimitError, RunError, TransferError
 from isoviz.figures import html
-from isoviz.figures.plans.plan_html import plan_html
+from isoviz.figures.document_html import told_html
 from isoviz.layouts import Box, FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind
 from isoviz.planner import Options, Plan, Transfer, plan_from_json, plan_of_paths, plan_to_json
@@ -211,7 +211,7 @@ def test_pages_and_pictures_show_every_path() -> None:
     with isoviz.Engine(machine, EmulatedMachine()) as engine:
         report = engine.run(made)
     assert "path 1, hop 1" in html(report)
-    assert "paths a → m0 → z; a → m1 → z" in plan_html(made, machine)
+    assert "paths a → m0 → z; a → m1 → z" in told_html(made, machine)
 
 
 def test_a_transfer_whose_bookkeeping_fails_still_ends(monkeypatch: pytest.MonkeyPatch) -> None:

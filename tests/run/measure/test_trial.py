@@ -21,7 +21,7 @@ from isoviz.backends.devices import ThisComputer
 from isoviz.backends.emulated import EmulatedMachine
 from isoviz.cli import main
 from isoviz.errors import Cancelled, InputError, RunError, TransferError
-from isoviz.figures.plans.report_html import report_html
+from isoviz.figures.document_html import told_html
 from isoviz.layouts import StridedCopy
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Machine, Memory, MemoryKind, Resource, preset, save
 from isoviz.measure import tuning
@@ -697,7 +697,7 @@ def test_a_run_goes_by_what_was_tried_just_before(tmp_path: Path, monkeypatch: p
     assert again.to_json()["expected_seconds"] == again.tried.seconds
     assert data["hops"][0]["trial_throughput"] > 20 * data["hops"][0]["throughput"]
     assert "trial_throughput" not in plain.to_json()["hops"][0]
-    for representation in (report_html(report), report_html(report, here)):
+    for representation in (told_html(report), told_html(report, here)):
         assert "after the trial" in representation and format_seconds(report.tried.seconds) in representation
     first, second, _ = book.read().entries
     assert first.tried and not second.tried and first.basis == "trial"

@@ -130,7 +130,7 @@ def test_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert (
             saved.content["traits"]["part_why"]["constraints"] and saved.content["traits"]["part_machine"]["canvas"] is not None
         )
-        assert "Constraints" in saved.static.text
+        assert "The constraints at the optimum" in saved.static.text
         python = saved.answers[command_key({"kind": "export", "what": "python"})]["message"]["text"]
         assert "isoviz.explore(" in python
     status, told, _ = call(capsys, "show", path, "--map", "-o", str(tmp_path / "map.html"))

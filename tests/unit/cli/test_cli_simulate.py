@@ -24,14 +24,14 @@ def test_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "simulated",
         "stored and forwarded",
         "busy",
-        "idle",
-        "channels at work",
+        "share of the run",
+        "channels at a time",
         "critical path",
     ):
         assert words in out
     status, out, _ = call(capsys, "simulate", path, "--store-and-forward")
     assert status == 0
-    assert "simulated" not in out and "1.00 ×" in out
+    assert "\n  simulated" not in out and "1.00 ×" in out
     status, out, _ = call(capsys, "simulate", path, "--repeat", "3", "--planner", "simple")
     assert status == 0
     assert out.startswith("3 transfers at once, each simple plan")

@@ -14,9 +14,7 @@ from html_cases import check_saved_page, without_plots
 import isoviz
 from isoviz import figures
 from isoviz.cli import main
-from isoviz.figures.plans.constraint_table import constraint_table_html
-from isoviz.figures.plans.plan_html import cards_svg, hop_table
-from isoviz.figures.plans.report_html import measurements
+from isoviz.figures.plans.report_picture import measurements
 from isoviz.layouts import Box
 from isoviz.machines import Machine, draw, machine_to_json, preset, save
 from isoviz.planner import (
@@ -113,14 +111,13 @@ SURFACES: dict[str, Callable[[Made], str]] = {
     "plan, JSON read again": lambda it: str(plan_from_json(json.loads(json.dumps(plan_to_json(it.plan))))),
     "plan, representation": lambda it: figures.html(it.plan),
     "plan, on its machine": lambda it: figures.path_svg(it.machine, it.plan),
-    "plan, cards": lambda it: cards_svg(it.plan),
-    "plan, hops": lambda it: hop_table(it.plan),
+    "plan, cards": lambda it: figures.cards_svg(it.plan),
     "plan, rates": lambda it: _plot(figures.plan_throughput_figure, it.machine, it.plan),
     "plan by hand": lambda it: str(cost(it.transfer, it.machine, ["node0.sys", "node0.zcm", "node0.fbm0"])),
     "plan of two paths": lambda it: str(_two_paths(it)),
     "explanation, text": lambda it: explanation_text(it.explanation),
     "explanation, representation": lambda it: figures.html(it.explanation),
-    "explanation, constraints": lambda it: constraint_table_html(it.explanation),
+    "explanation, Markdown": lambda it: it.explanation.document().markdown(),
     "explanation, str": lambda it: str(it.explanation),
     "candidates": lambda it: _plot_in("Candidate paths", figures.html(it.far)),
     "block sizes": lambda it: _plot_in("Block sizes", figures.html(it.far)),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from functools import cache
@@ -11,12 +10,12 @@ from functools import cache
 import pytest
 from html_cases import check_self_contained, without_plots
 
+from isoviz.document import Section, Table
 from isoviz.figures import html
-from isoviz.figures.plans.constraint_table import constraint_table_html
-from isoviz.figures.plans.explanation_html import explanation_html
+from isoviz.figures.document_html import told_html
 from isoviz.layouts import FieldSpace, IndexSpace
-from isoviz.machines import ChannelKind, preset
-from isoviz.planner import Explanation, Options, Sweep, Transfer, explain, explanation_text
+from isoviz.machines import preset
+from isoviz.planner import Explanation, Options, Sweep, Transfer, explain
 from isoviz.planner.explanation.explanation import SweepPoint, Turn
 from isoviz.planner.explanation.explanation_words import layout_text
 
@@ -76,42 +75,47 @@ def inside(svg: str) -> None:
 @pytest.mark.few(3)
 def test_explanation_is_self_contained(name: str, theme: str) -> None:
     explanation = made(name)
-    shown, plots = without_plots(explanation_html(explanation, theme=theme))  # type: ignore[arg-type]
+    shown, plots = without_plots(told_html(explanation, theme=theme))  # type: ignore[arg-type]
     assert len(plots) == 2 + (explanation.region is not None)
     outline = check_self_contained(shown)
     assert outline.values("data-isoviz") == ["explanation"]
-    for words in ("Constraints", "Block sizes", "Where the time goes", "Candidates", "Program"):
+    for words in ("The constraints", "Block sizes", "Where the time goes", "The candidates", "The program"):
         assert words in outline.text
-    assert explanation.solution.text.splitlines()[0] in outline.text
-    assert explanation_text(explanation) in "".join(outline.words)
+    assert explanation.solution.text in "".join(outline.words)
 
 
 def test_tables_do_without_plots() -> None:
-    outline = check_self_contained(explanation_html(made("transposed"), plots=False))
-    assert "Constraints" in outline.text and "held back by" in outline.text and "Throughput by length" in outline.text
+    outline = check_self_contained(told_html(made("transposed"), plots=False))
+    assert "The constraints" in outline.text and "held back by" in outline.text and "Throughput by length" in outline.text
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_constraint_table_has_every_row(name: str) -> None:
     explanation = made(name)
-    outline = check_self_contained(constraint_table_html(explanation))
-    said = outline.text.replace("\xa0", " ")
-    for stage in explanation.stages:
-        assert stage.memory in said and layout_text(stage.layout) in said and ChannelKind.words_for(stage.kind) in said
-    for state in explanation.solution.rows:
-        assert re.sub(r"^TP ≤ tp_[^(]*", "TP ≤ tp", state.label) in said
-    assert said.count("● binding") == len(explanation.solution.binding)
-    hops = {state.hop for state in explanation.solution.binding}
-    assert outline.values("class").count("slow") == len(hops)
-    assert outline.tags.count("tr") == 1 + len(explanation.stages)
+    path, constraints = (table_of(explanation, number) for number in (1, 3))
+    for stage, row in zip(explanation.stages, path.rows, strict=True):
+        assert row[1] == stage.memory and str(row[2]) == layout_text(stage.layout) and stage.kind in str(row[6])
+    solution = explanation.solution
+    assert {str(row[1]) for row in constraints.rows} == {state.label for state in solution.rows}
+    assert len(constraints.rows) == len(solution.rows) and len(constraints.marked) == len(solution.binding)
+    outline = check_self_contained(without_plots(html(explanation))[0])
+    assert outline.text.count("◄ binding") == len(solution.binding)
+    assert sum("bar" in words.split() for words in outline.values("class")) == len(solution.rows) + len(path.rows) - 1
+
+
+def table_of(explanation: Explanation, section: int) -> Table:
+    """The first table of a numbered section."""
+    parts = next(
+        each.parts for each in explanation.document().parts if isinstance(each, Section) and each.title.startswith(f"{section}. ")
+    )
+    return next(part for part in parts if isinstance(part, Table))
 
 
 def test_limits_of_the_whole_path_have_rows_of_their_own() -> None:
     made_of = transfer(2048, 64, "node0.fbm0", "<F, x, y>", "node1.fbm0", "<y, F, x>")
     explanation = explain(made_of, MACHINE, "simple", Options(memory_limit=2**22))
     whole = [state for state in explanation.solution.rows if state.hop is None]
-    outline = check_self_contained(constraint_table_html(explanation))
-    assert whole and outline.text.count("whole path") == len(whole)
+    assert whole and [row[0] for row in table_of(explanation, 3).rows].count("all") == len(whole)
 
 
 def point(value: float, seconds: float, name: str, converting: int | None = 0) -> SweepPoint:
@@ -134,13 +138,13 @@ def test_hostile_words_are_escaped() -> None:
     turn = Turn("bandwidth", EVIL, 1e9, 2e9, "B/s", (EVIL,), None, (EVIL,), (1.0, 1e12))
     stages = (replace(explanation.stages[0], memory=EVIL, kind=EVIL), *explanation.stages[1:])
     hostile = replace(explanation, candidates=(chosen, evil), turns=(turn,), stages=stages)
-    outline = check_self_contained(without_plots(explanation_html(hostile))[0])
+    outline = check_self_contained(without_plots(told_html(hostile))[0])
     assert "What would make a rival win" in outline.text and EVIL in outline.text
 
 
 def test_sixty_candidates_fold_into_a_table() -> None:
     explanation = made("transposed")
     many = replace(explanation, candidates=(explanation.candidates * 2)[:60])
-    outline = check_self_contained(explanation_html(many, plots=False))
-    assert "All 60 as a table" in outline.text
+    outline = check_self_contained(told_html(many, plots=False))
+    assert "All 60 candidates" in outline.text
     assert not math.isnan(many.candidates[0].least)

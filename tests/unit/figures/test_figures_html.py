@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
+from html import unescape
 
 import pytest
 from html_cases import Outline, check_self_contained, without_plots
 
-from isoviz import Use, find_layout, machines
+from isoviz import DistributedInstance, Distribution, Use, find_layout, machines, plan_redistribution
+from isoviz.document import Part, Quantity, Section, Table, Told
 from isoviz.figures import PICTURES, html
-from isoviz.figures.charts.html_parts import verified_badge
-from isoviz.figures.plans.plan_html import plan_html, reasons
-from isoviz.figures.plans.report_html import Measured, bars_svg, measurements, report_html
+from isoviz.figures.document_html import told_html
+from isoviz.figures.plans.report_picture import Measured, bars_svg, measurements
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 from isoviz.machines import ChannelKind, Machine, Memory, MemoryKind
 from isoviz.planner import Instance, Plan, Transfer, chunk_curve, explain, plan, sweep
 from isoviz.planner.explanation.handshake import handshake
+from isoviz.planner.explanation.plan_document import reasons
+from isoviz.redistribution.running.redistribution_report import RedistributionReport
+from isoviz.redistribution.running.run_on_rank import RankRun, Span
 from isoviz.runtime import HopMeasurement, Report, simulate
 from isoviz.units import format_rate
 from isoviz.vortex import Switch
@@ -47,6 +52,20 @@ ENDS = [Instance(memory, IndexSpace(x=2048, y=64), FieldSpace(a="u1"), "<F, x, y
 VECTOR = Transfer(*ENDS, shape=(1024, 64))
 
 
+SPREAD = [
+    DistributedInstance(IndexSpace(x=64, y=64), FieldSpace(v="f8"), Distribution({dim: 2}), f"<F, {dim}, {other}>")
+    for dim, other in ("yx", "xy")
+]
+REDISTRIBUTION = plan_redistribution(*SPREAD, machines.preset("ranks", ranks=2, measure="assumed"))
+
+
+def rank_run(rank: int) -> RankRun:
+    """Every transfer of a rank as one request of a millisecond."""
+    numbers = [number for number, each in enumerate(REDISTRIBUTION.sendings) if each.sender == rank]
+    spans = [Span(number, 0, 0, at * 1e-3, (at + 1) * 1e-3) for at, number in enumerate(numbers)]
+    return RankRun(rank, 0.0, 0.0, 0.002, RankRun.pack(spans))
+
+
 VALUES = {
     "layout": Layout("<x_in=4, F, x_out>"),
     "linearization": Layout("<F, x, y>").on(IndexSpace(x=100, y=50), FieldSpace(a="int8", b="float64")),
@@ -60,6 +79,8 @@ VALUES = {
     "chunk-curve": chunk_curve(PLAN, MACHINE),
     "winner-map": sweep(PLAN.transfer, MACHINE, ("run", "runs"), ([64, 4096], [1, 16])),
     "handshake": handshake(plan(VECTOR, "theta-gpu", "direct")),
+    "redistribution-plan": REDISTRIBUTION,
+    "redistribution-report": RedistributionReport(REDISTRIBUTION, 0.002, True, tuple(map(rank_run, range(2)))),
     "switch": Switch(heights=8, angles=4),
     "layout choice": find_layout(
         *(IndexSpace(x=64, y=32), FieldSpace(a="f4", b="f4"), "node0.sys"),
@@ -75,10 +96,50 @@ def test_every_representation_has_picture_and_table(kind: str) -> None:
     text, plots = without_plots(html(VALUES[kind]))
     outline = check_self_contained(text)
     assert outline.values("data-isoviz") == [kind]
-    assert ("svg" in outline.tags) != bool(plots) and "table" in outline.tags
+    assert kind == "redistribution-plan" or ("svg" in outline.tags) != bool(plots)
+    assert "table" in outline.tags
     assert outline.tags.count("svg") == outline.values("role").count("img")
     assert len(text) < 400_000
     assert str(VALUES[kind])  # the text twin
+
+
+def tables_of(parts: Sequence[Part]) -> list[Table]:
+    return [
+        table
+        for part in parts
+        for table in ([part] if isinstance(part, Table) else tables_of(part.parts) if isinstance(part, Section) else [])
+    ]
+
+
+def told(value: object) -> bool:
+    return isinstance(value, Told)
+
+
+@pytest.mark.parametrize("kind", [kind for kind, value in VALUES.items() if told(value)])
+def test_text_html_markdown_and_json_have_the_same_cells(kind: str) -> None:
+    value = VALUES[kind]
+    assert isinstance(value, Told)
+    document = value.document()
+    tables = tables_of(document.parts)
+    cells = [[str(row[k]) for k in table.columns] for table in tables for row in table.rows]
+    assert cells
+    rows = re.findall(r"<tr[^>]*>((?:<td.*?</td>)+)</tr>", without_plots(html(value))[0])
+    shown = [
+        [unescape(re.sub("<.*?>", "", cell)).replace("\xa0", " ").strip() for cell in row.split("</td>")[:-1]] for row in rows
+    ]
+    assert shown == [["" if set(cell) == {"█"} else cell for cell in row] for row in cells]
+    lines = [line[2:-2] for line in document.markdown().splitlines() if line.startswith("|")]
+    rules = {number for number, line in enumerate(lines) if set(line) <= set("-:| ")}
+    written = [re.split(r" ?(?<!\\)\| ?", line) for number, line in enumerate(lines) if not {number, number + 1} & rules]
+    assert [[re.sub(r"\\(.)", r"\1", cell).strip() for cell in row] for row in written] == cells
+    records = [record for found in document.to_json().values() for record in found]
+    assert [list(record) for record in records] == [list(table.header) for table in tables for _ in table.rows]
+    values = [[cell.value if isinstance(cell, Quantity) else str(cell) for cell in row] for table in tables for row in table.rows]
+    assert [list(record.values()) for record in records] == values
+    text = " ".join(str(document).split())
+    for table in tables_of(document.head) if document.line else tables:
+        assert all(" ".join(str(row[k]).split()) in text for row in table.rows for k in table.columns)
+    assert len(repr(value)) <= 200 and "\n" not in repr(value) and repr(value).startswith(f"<{type(value).__name__}: ")
 
 
 def test_two_outputs_on_one_page_share_no_id() -> None:
@@ -97,13 +158,13 @@ def test_a_value_without_picture_is_refused() -> None:
 
 
 def test_plan_table_has_every_decision() -> None:
-    for text in (html(PLAN), plan_html(PLAN, MACHINE)):
+    for text in (html(PLAN), told_html(PLAN, MACHINE)):
         outline = check_self_contained(text)
         for hop in PLAN.hops:
             assert ChannelKind(hop.kind).words in outline.text and format_rate(hop.throughput) in outline.text
             assert Layout(hop.source_layout).pretty in outline.text
         assert "slowest" in outline.text
-    assert "node 1" in Outline(plan_html(PLAN, MACHINE)).text
+    assert "node 1" in Outline(told_html(PLAN, MACHINE)).text
 
 
 def test_reasons_name_the_slowest_hop_and_what_hops_do_to_the_order() -> None:
@@ -123,12 +184,15 @@ def test_reasons_name_the_slowest_hop_and_what_hops_do_to_the_order() -> None:
     assert "every hop keeps it" in " ".join(reasons(same))
 
 
-@pytest.mark.parametrize(("verified", "word"), [(True, "true"), (False, "false"), (None, "none")])
-def test_report_says_whether_it_was_verified(verified: bool | None, word: str) -> None:
-    outline = check_self_contained(report_html(report(PLAN, verified=verified)))
-    assert outline.values("data-verified") == [word]
-    assert f'data-verified="{word}"' in verified_badge(verified)
-    assert ("verified bit for bit" in outline.text) == (verified is True)
+@pytest.mark.parametrize(
+    ("verified", "tone", "word"),
+    [(True, "good", "every byte verified"), (False, "bad", "NOT VERIFIED"), (None, "none", "not verified (not asked for)")],
+)
+def test_report_says_whether_it_was_verified(verified: bool | None, tone: str, word: str) -> None:
+    found = report(PLAN, verified=verified)
+    outline = check_self_contained(html(found))
+    assert [each for each in outline.values("class") if each.startswith("badge")] == [f"badge {tone}"]
+    assert word in outline.words and word in str(found)
     assert "noted <i>here</i>" in outline.text
 
 
@@ -164,9 +228,9 @@ def test_pages_of_hostile_names() -> None:
     found = plan(transfer, machine, "direct")
     for text in (
         html(machine),
-        plan_html(found, machine),
+        told_html(found, machine),
         html(transfer),
-        report_html(report(found, verified=False), machine),
+        told_html(report(found, verified=False), machine),
     ):
         check_self_contained(text)
 
@@ -183,4 +247,4 @@ def test_a_part_says_which() -> None:
 @pytest.mark.parametrize("sizes", [{"x": 1}, {"x": 7}, {"x": 3, "y": 5, "z": 2}, {"a": 2, "b": 3, "c": 4, "d": 5}])
 def test_plans_of_any_shape(sizes: dict[str, int]) -> None:
     found = made(**sizes)
-    check_self_contained(plan_html(found, MACHINE) + html(report(found)) + html(found.transfer))
+    check_self_contained(told_html(found, MACHINE) + html(report(found)) + html(found.transfer))

@@ -10,8 +10,8 @@ import pytest
 
 from isoviz import FieldSpace, IndexSpace, plan
 from isoviz.figures import html, network_svg
+from isoviz.figures.document_html import told_html
 from isoviz.figures.machines.network_picture import TRACKS, Placing
-from isoviz.figures.plans.plan_html import plan_html
 from isoviz.machines import ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, preset
 from isoviz.machines.networks import FatTree, ListedLinks, Mesh, Network, Port, Topology, Torus, Transport
 from isoviz.planner import Transfer
@@ -97,7 +97,7 @@ def test_a_plan_shows_its_links_and_proxies() -> None:
     assert len(rings) == sum(len(path.memories) - 2 for path in made.paths)
     assert len(Counter(each.get("class") for each in rings)) <= len(TRACKS)
     assert "source node0.sys" in network_svg(machine, made) and "destination node31.sys" in network_svg(machine, made)
-    assert "Network torus" in plan_html(made, machine) and "Network torus" in html(machine)
+    assert "Network torus" in told_html(made, machine) and "Network torus" in html(machine)
 
 
 def test_one_router_is_no_picture_and_many_are_frames() -> None:

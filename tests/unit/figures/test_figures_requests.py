@@ -36,7 +36,7 @@ def test_messages_have_a_picture_true_to_time_and_a_table() -> None:
     assert len(scale) == 1, "a bar is as long as its time"
     outline = check_self_contained(html(shown))
     assert outline.tags.count("tr") == 1 + len(shown.messages) and "parses its layout" in outline.text
-    assert str(shown).count("\n") == len(shown.messages) and "RTS" in str(shown)
+    assert str(shown).count("\n") == 1 + len(shown.messages) and "RTS" in str(shown)
 
 
 def test_very_many_messages_are_a_band() -> None:

@@ -8,7 +8,7 @@ from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, Resource, preset
 from isoviz.planner import Transfer, cost, explain, plan
 from isoviz.planner.explanation.curves.chunk_curve import chunk_curve
-from isoviz.planner.explanation.explanation_text import explanation_text
+from isoviz.planner.explanation.explanation_document import explanation_text
 from isoviz.runtime import simulate
 from isoviz.runtime.trace.report import HopMeasurement, Report
 

@@ -17,7 +17,7 @@ from isoviz import Engine, FieldSpace, IndexSpace, Plan, Simulator, Transfer, co
 from isoviz.backends.emulated import EmulatedMachine
 from isoviz.errors import InputError, MachineError
 from isoviz.figures import network_svg
-from isoviz.figures.plans.plan_html import plan_html
+from isoviz.figures.document_html import told_html
 from isoviz.layouts import OrderChange
 from isoviz.machines import Channel, DataVortex, Machine, machine_from_json, machine_to_json
 from isoviz.machines.edits.memory_edits import emulating
@@ -320,7 +320,7 @@ def test_the_static_picture_has_every_ring_port_and_node(nodes: int, given: tupl
     assert "source node0.sys" in drawn and "destination node1.sys" in drawn
     assert drawn.count("marker-end") == bare.count("marker-end") + 1
     assert "words per port and cycle" in drawn
-    assert f"Network vortex: {switch}" in plan_html(found, machine, theme="light")
+    assert f"Network vortex: {switch}" in told_html(found, machine, theme="light")
 
 
 # ---- files and bad input

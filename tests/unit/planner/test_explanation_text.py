@@ -9,11 +9,12 @@ from itertools import pairwise
 
 import pytest
 
+from isoviz.document import WIDTH
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Constant, LatencyBandwidth, preset
 from isoviz.planner import Explanation, Options, Transfer, explain
 from isoviz.planner.explanation.explanation import Turn
-from isoviz.planner.explanation.explanation_text import WIDTH, explanation_text
+from isoviz.planner.explanation.explanation_document import explanation_text
 from isoviz.planner.explanation.explanation_words import (
     agreement,
     allowed,
@@ -271,7 +272,7 @@ def test_long_layouts_stand_below_the_table() -> None:
     names = ", ".join(f"dimension{k}_in=16, dimension{k}_out" for k in range(4))
     middle = tuple(replace(stage, layout=f"<F, {names}>") for stage in explanation.stages[1:-1])
     text = explanation_text(replace(explanation, stages=(explanation.stages[0], *middle, explanation.stages[-1])))
-    assert f"  l1 = ⟨F, {names}⟩" in text
+    assert f"\n      ⟨F, {names}⟩\n  m2  " in text
 
 
 def test_counts() -> None:

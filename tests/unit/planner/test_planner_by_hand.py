@@ -13,11 +13,11 @@ import isoviz
 from isoviz import FieldSpace, IndexSpace, Layout, Transfer
 from isoviz.cli import main
 from isoviz.errors import InputError, LayoutError, LimitError, MachineError, NoPathError, NotationError, TransferError
-from isoviz.figures.plans.plan_html import reasons
 from isoviz.machines import Channel, ChannelKind, Constant, LatencyBandwidth, Machine, Memory, MemoryKind, preset
 from isoviz.machines import Limits as MachineLimits
 from isoviz.planner import Options, plan, plan_from_json, plan_of_paths, plan_to_json
 from isoviz.planner.explanation.constraints import constraints_of
+from isoviz.planner.explanation.plan_document import reasons
 from isoviz.units import format_seconds
 from isoviz.widgets.panes.plan_pane import limit_words
 

@@ -20,7 +20,7 @@ import isoviz
 from isoviz.backends.emulated import EmulatedMachine
 from isoviz.cli import main
 from isoviz.errors import MachineError
-from isoviz.figures.plans.report_html import report_html
+from isoviz.figures.document_html import told_html
 from isoviz.machines import Channel, ChannelKind, Constant, LatencyBandwidth, Machine, Memory, MemoryKind, save
 from isoviz.machines.measurement import Check, Measurement
 from isoviz.machines.throughput import Sampled
@@ -270,7 +270,7 @@ def test_a_trial_is_the_prediction_where_it_has_come_nearer(nearer: int, further
     assert shown.trial_leads == (nearer > further)
     assert shown.expected is (after if nearer > further else plan)
     name = "after the trial" if nearer > further else "planned"
-    texts = [str(shown), report_html(shown, machine)]
+    texts = [str(shown), told_html(shown, machine)]
     assert [set(re.findall(r"measured / (planned|predicted|after the trial)", text)) for text in texts] == [{name}, {name}]
     assert shown.to_json()["trial"]["is_prediction"] == (nearer > further) == ("expected_seconds" in shown.to_json())
 

@@ -1,22 +1,16 @@
-"""HTML of reports: planned rates, those after the trial and measured ones, as bars and as a table."""
+"""The picture of a report: predicted and measured rates as bars."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from isoviz.errors import InputError
-from isoviz.figures.charts.html_parts import facts, heading, paragraph, representation, table, verified_badge
 from isoviz.figures.charts.svg import Drawing, shorten, text_width
 from isoviz.figures.charts.theme import MARGIN, ThemeName
-from isoviz.figures.plans.plan_html import plan_title
-from isoviz.figures.traces.timeline import compare_svg
-from isoviz.figures.traces.trace_html import comparison_table
-from isoviz.machines import ChannelKind, Machine
+from isoviz.machines import ChannelKind
 from isoviz.machines.memory import emulated_text
-from isoviz.planner.time.spread import range_text
-from isoviz.runtime import Report, simulate
-from isoviz.units import format_bytes, format_rate, format_seconds
+from isoviz.runtime import Report
+from isoviz.units import format_bytes, format_rate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,66 +45,11 @@ class Measured:
         return self.measured / self.predicted if known and self.measured is not None else None
 
 
-def report_html(report: Report, machine: Machine | None = None, *, theme: ThemeName = "auto") -> str:
-    """A run: whether every byte was verified, and planned beside measured rates for the whole and for each hop.
-
-    `machine` is the plan's, if it is not known otherwise.
-    """
-    plan = report.plan
-    key: list[tuple[str, object]] = [
-        ("moved", format_bytes(report.bytes)),
-        ("time", format_seconds(report.seconds)),
-        ("planned", format_seconds(plan.seconds)),
-        ("rate", format_rate(report.throughput)),
-    ]
-    if report.tried is not None:
-        key.insert(3, ("after the trial", format_seconds(report.tried.seconds)))
-    if (said := report.prediction) is not None:
-        key.insert(-1, (f"{'after the trial' if said.tried else 'planned'}, nine of ten runs", range_text(said.low, said.high)))
-    if report.flush_seconds > 0.01 * report.seconds:
-        key.append(("of it waiting for the disk", format_seconds(report.flush_seconds)))
-    if report.waited_for_memory:
-        key.append(("before it, memory of buffers", format_seconds(report.buffer_seconds)))
-    rows = measurements(report)
-    body: list[Sequence[object]] = [
-        (row.label, row.detail, format_rate(row.planned), *([] if report.tried is None else [_rate(row.tried)]),
-         _rate(row.measured), _ratio(row.ratio))
-        for row in rows
-    ]  # fmt: skip
-    names = ["planned", *([] if report.tried is None else ["after the trial"]), "measured", f"measured / {report.basis_words}"]
-    return representation(
-        "report",
-        heading(f"Run of {plan_title(plan)}", after=verified_badge(report.verified)),
-        facts(key),
-        bars_svg(
-            rows,
-            title=f"Rates {report.basis_words} and measured" if report.trial_leads else "Planned and measured rates",
-            basis=report.basis_words,
-            remark=emulated_text(plan.emulated),
-            theme=theme,
-        ),
-        table(
-            "Planned and measured rates; a hop's rate counts only the time in which it was at work",
-            ("", "", *names),
-            body,
-            numbers=range(2, 2 + len(names)),
-        ),
-        *([] if report.record is None else [paragraph(report.record.words)]),
-        *_simulated_and_measured(report, machine, theme),
-        *(paragraph(f"Note: {note}") for note in report.notes),
-    )
-
-
-def _simulated_and_measured(report: Report, machine: Machine | None, theme: ThemeName) -> tuple[str, ...]:
-    """The trace of the run, below the simulation of the same plan, on one time axis."""
-    if report.trace is None:
-        return ()
-    try:
-        simulated = simulate(report.plan, machine)
-    except InputError:  # The plan is for a machine that is not known here.
-        return ()
-    names = ("simulated", "measured")
-    return compare_svg(simulated, report.trace, names=names, theme=theme), comparison_table(simulated, report.trace, names)
+def report_svg(report: Report, *, theme: ThemeName = "auto") -> str:
+    """Predicted beside measured rates as bars, of the whole and of each hop."""
+    title = f"Rates {report.basis_words} and measured" if report.trial_leads else "Planned and measured rates"
+    remark = emulated_text(report.plan.emulated)
+    return bars_svg(measurements(report), title=title, basis=report.basis_words, remark=remark, theme=theme)
 
 
 def measurements(report: Report) -> list[Measured]:
@@ -184,11 +123,3 @@ def bars_svg(
         y += _ROW
     drawing.line(left - 1, MARGIN + 24, left - 1, y - 10, stroke="line")
     return drawing.render(width, y + 2)
-
-
-def _rate(value: float | None) -> str:
-    return format_rate(value) if value is not None else "–"
-
-
-def _ratio(value: float | None) -> str:
-    return f"{value:.2f} ×" if value is not None else "–"

@@ -1,4 +1,4 @@
-"""The messages of a hop as a sequence picture, with a table beside it."""
+"""The messages of a hop as a sequence picture."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import itertools
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from isoviz.figures.charts.html_parts import facts, heading, representation, table
 from isoviz.figures.charts.svg import Drawing
 from isoviz.figures.charts.theme import MARGIN
-from isoviz.machines import ChannelKind
 from isoviz.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
@@ -113,38 +111,3 @@ def _named(drawn: Sequence[_Drawn]) -> set[int]:
         if all(here.is_work != drawn[k].is_work or abs(here.middle - drawn[k].middle) >= _APART - 3 for k in found):
             found.add(number)
     return found
-
-
-def name_of(message: Message) -> str:
-    """The name of a message, with the number of messages that it stands for."""
-    return f"{message.count:,} × {message.name}" if message.count > 1 else message.name
-
-
-def handshake_html(shown: Handshake, *, theme: ThemeName = "auto") -> str:
-    """The messages of a hop: the picture, and a table with times, bytes and what each says."""
-    rows = [
-        (
-            name_of(each),
-            each.sender,
-            "itself" if each.sender == each.receiver else each.receiver,
-            format_seconds(each.start),
-            format_seconds(each.end),
-            format_bytes(each.nbytes),
-            each.words,
-        )
-        for each in shown.messages
-    ]
-    header = ("message", "from", "to", "begins", "ends", "bytes", "what it says")
-    start = "the first start" if shown.start == 1 else f"start {shown.start:,}"
-    known: list[tuple[str, object]] = [("channel", ChannelKind.words_for(shown.kind)), ("time", format_seconds(shown.seconds))]
-    if shown.keys:
-        protocol = ChannelKind(shown.kind).protocol
-        known += [("keys" if protocol is None else f"{protocol.request}s", f"{shown.keys:,} of {format_bytes(shown.window)}")]
-        known += [("runs", f"{shown.source_runs:,} → {shown.destination_runs:,}")]
-    return representation(
-        "handshake",
-        heading(f"Messages of {shown.channel} at {start}"),
-        facts(known),
-        handshake_svg(shown, theme=theme),
-        table("The messages of the hop in order", header, rows, numbers=(3, 4, 5)),
-    )

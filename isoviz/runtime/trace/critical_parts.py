@@ -9,7 +9,7 @@ from isoviz.runtime.trace.critical_path import critical_path
 from isoviz.units import format_seconds
 
 if TYPE_CHECKING:
-    from isoviz.runtime import Trace
+    from isoviz.runtime.trace.trace import Trace
 
 REASONS = {
     "start": "the first: it could begin at once",
