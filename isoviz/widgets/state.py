@@ -203,39 +203,44 @@ class RanksNow:
 
 @dataclass(frozen=True)
 class Run:
-    """What one click runs, from the click to its report: a plan, or several transfers together, once or several times.
-
-    `wanted` runs were asked for, `over` of them have ended. `stage` has dealt with `bytes_done` bytes. `error` says why it
-    failed. `reports` are those of the runs that ended well, of several runs without their traces; `report` is the one in the
-    middle. `transfers` are all transfers where there are several, the one that was edited among them. `trace` has the requests
-    of the last run on one clock that begins at 0; `is_trace_dropped` says that it made room for those of newer runs.
-
-    `ranks` is the number of MPI ranks that carry it out, 0 for this process; `library` is their MPI.
-    `keys` name its entries in the ledger, `note` is what a person wrote about it, `date` is when it began.
-    """
+    """What one click runs, from the click to its report: a plan, or several transfers together, once or several times."""
 
     number: int = 0
     phase: Phase = "idle"
     stage: Stage = "prepare"
     bytes_done: int = 0
+    """The bytes that the stage has dealt with."""
     error: str = ""
+    """Why it failed."""
     plan: Plan | None = None
     transfer_text: str = ""
     report: Report | None = None
+    """The report in the middle of `reports`."""
     name: str = ""
     wanted: int = 1
+    """The runs that were asked for."""
     over: int = 0
+    """Those of them that have ended."""
     reports: tuple[Report, ...] = ()
+    """The reports of the runs that ended well; of several runs without their traces."""
     transfers: tuple[MovedTransfer, ...] = ()
+    """All transfers where there are several, the one that was edited among them."""
     trace: Trace | None = field(default=None, compare=False, repr=False)
+    """The requests of the last run, on one clock that begins at 0."""
     is_trace_dropped: bool = False
+    """Whether the trace made room for those of newer runs."""
     settings: Settings | None = None
     machine: Machine | None = field(default=None, compare=False, repr=False)
     ranks: int = 0
+    """The MPI ranks that carry it out; 0: this process does."""
     library: str = ""
+    """Their MPI library."""
     keys: tuple[str, ...] = ()
+    """The names of its entries in the ledger."""
     note: str = ""
+    """What a person wrote about it."""
     date: str = ""
+    """When it began."""
 
     @property
     def active(self) -> bool:

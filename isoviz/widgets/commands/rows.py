@@ -75,9 +75,9 @@ def _renamed(settings: Settings, row: Row, name: str) -> Settings:
     others = {text for other in settings.dimensions if other.key != row.key for text in (other.name, other.in_layouts)}
     good = _is_dimension(name) and name not in others
     new = replace(row, name=name, kept="" if good else row.in_layouts)
-    asked = settings.layout_question
-    if good and asked is not None:
-        settings = replace(settings, layout_question=asked.with_dimension(row.in_layouts, name))
+    question = settings.layout_question
+    if good and question is not None:
+        settings = replace(settings, layout_question=question.with_dimension(row.in_layouts, name))
     changed = replace(settings, dimensions=_replaced(settings.dimensions, new))
     return _with_layouts(changed, lambda text: _rename_dimension(text, row.in_layouts, name)) if good else changed
 
@@ -110,12 +110,12 @@ def _free_name(settings: Settings, wanted: tuple[str, ...], stem: str, taken: se
 
 
 def _with_layouts(settings: Settings, change: Callable[[str], str]) -> Settings:
-    asked = settings.layout_question
+    question = settings.layout_question
     return replace(
         settings,
         source=replace(settings.source, layout=change(settings.source.layout)),
         destination=replace(settings.destination, layout=change(settings.destination.layout)),
-        layout_question=None if asked is None else asked.with_layouts(change),
+        layout_question=None if question is None else question.with_layouts(change),
     )
 
 
