@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isoviz.errors import NoPathError
@@ -69,11 +70,14 @@ def several_paths(
     allow for each of the transfers.
     """
     work = work or work_of(problems[0].options, len(problems))
+    digest = problems[0].machine.digest
     more = [path_of(plan, problem) for plan, problem in zip(single, problems, strict=True)]
     links = links_of(problems, destinations, more)
     problems = [Problem(problem.transfer, links.machine, problem.options, work) for problem in problems]
     single = [_with_few_stops(links, *each) for each in zip(range(len(problems)), problems, single, strict=True)]
-    single = [_with_even_chunks(*each) for each in zip(problems, single, strict=True)]
+    made = [_with_even_chunks(*each) for each in zip(problems, single, strict=True)]
+    # The machine of the search knows links of its own; a plan is for the machine that was given.
+    single = [plan if plan.machine_digest == digest else replace(plan, machine_digest=digest) for plan in made]
     more = [path_of(plan, problem) for plan, problem in zip(single, problems, strict=True)]
     steady = steady_paths(links, [float(problem.nbytes) for problem in problems], more, work)
     sets = [

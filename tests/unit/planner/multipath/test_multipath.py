@@ -11,7 +11,7 @@ import pytest
 from isoviz import Engine, FieldSpace, IndexSpace, cost, explain, plan, simulate
 from isoviz.backends.emulated import EmulatedMachine
 from isoviz.errors import InputError
-from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind, Resource
+from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind, Resource, preset
 from isoviz.planner import (
     Options,
     Plan,
@@ -210,3 +210,12 @@ def test_bytes_arrive_over_two_paths() -> None:
             prepared.start().wait()
     assert room.tobytes() == wanted
     assert cost(transfer, machine, "a,m,z").seconds > 1.5 * made.seconds
+
+
+def test_a_plan_of_one_path_is_for_the_machine_that_was_given() -> None:
+    """Also where its path was found again, with even chunks, on a machine that knows more links."""
+    machine = preset("bgq")
+    ends = (machine.memories[0].name, "<F, x, y>", machine.memories[-1].name, "<F, x, y>")
+    moved = Transfer.whole(IndexSpace(x=4096, y=4096), FieldSpace(v="f8"), *ends)
+    found = plan(moved, machine, options=Options("multipath"))
+    assert found.machine_digest == machine.digest
