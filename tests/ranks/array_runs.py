@@ -5,9 +5,6 @@ All ranks make the same arrays, and each gives the one of its own end. The rank 
 
 from __future__ import annotations
 
-import faulthandler
-import json
-import os
 import random
 import sys
 from collections import Counter
@@ -15,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from given.rank_program import begin, tell
 
 sys.path.append(str(Path(__file__).parents[1] / "property"))
 from array_cases import Case, memory_of
@@ -71,7 +69,7 @@ def outcome(world: World, engine: RankEngine, way: RankWay, seed: str, folder: P
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
+    begin()
     seed, cases, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
     done: Counter[str] = Counter()
     with World(limit=60, directory=folder) as world:
@@ -92,8 +90,7 @@ def main() -> None:
                         done[f"{kind}, {name}"] += 1
                 engine.barrier()
         rank = world.rank
-    if rank == 0:
-        print(json.dumps(done))
+    tell(rank, done)
 
 
 if __name__ == "__main__":

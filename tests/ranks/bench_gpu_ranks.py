@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import faulthandler
 import json
 import sys
 
+from given.rank_program import begin
 from rank_gpu_cases import PlayedGpus
 
 from isoviz.bench.gpu.ranks import between_gpus, machine_of_two
@@ -17,7 +17,7 @@ from isoviz.runtime.ranks.rank_engine import RankEngine
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(100, exit=True)
+    begin(100)
     gpus = PlayedGpus(5)
     order = Order(1, 1 << 16, sys.argv[1], quick=True)
     with gpus.world(limit=60, directory=sys.argv[1]) as world:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import faulthandler
-import json
-import os
 import random
 import sys
 from dataclasses import replace
@@ -12,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from bundle_cases import Bytes, expected, random_bundle, random_ends
+from given.rank_program import begin, tell
 from rank_runs import machine_of
 
 import isoviz
@@ -126,7 +124,7 @@ def errors(engine: RankEngine, rank: int) -> dict[str, str]:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
+    begin()
     seed, cases = sys.argv[1], int(sys.argv[2])
     ways: dict[str, int] = {}
     is_apart = "apart" in seed
@@ -142,8 +140,7 @@ def main() -> None:
                 case.run(way)
                 ways[way] = ways.get(way, 0) + 1
             told = engine.gather(errors(engine, world.rank))
-    if world.rank == 0:
-        print(json.dumps({"ways": ways, "errors": told[:2]}))
+    tell(world.rank, {"ways": ways, "errors": told[:2]})
 
 
 if __name__ == "__main__":

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import faulthandler
 import gc
 import json
-import os
 
 import numpy as np
+from given.rank_program import begin
 
 from isoviz import FieldSpace, IndexSpace, Machine, Transfer, plan
 from isoviz.backends.mpi.world import World
@@ -79,7 +78,7 @@ def freed(world: World, kind: str, channel: str) -> dict[str, int]:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "120")), exit=True)
+    begin(120)
     with World(limit=60) as world:
         found = {
             f"{kind} {channel}": freed(world, kind, channel)

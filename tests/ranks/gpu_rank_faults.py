@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import faulthandler
 import json
 import random
 import sys
@@ -14,6 +13,7 @@ import time
 from collections import Counter
 from typing import Any, cast
 
+from given.rank_program import begin
 from rank_gpu_cases import PlayedGpus, engine_of, machine_of, only
 
 from isoviz import FieldSpace, IndexSpace, Machine, Options, Plan, Transfer, plan
@@ -139,7 +139,7 @@ def part_of(engine: RankEngine, made: Plan, **options: Any) -> RankPart:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(580, exit=True)
+    begin(580)
     seed, cases = sys.argv[1], int(sys.argv[2])
     gpus = PlayedGpus(random.Random(seed).randrange(1 << 30))
     staging.PIECE = 1024  # type: ignore[misc]

@@ -6,9 +6,7 @@ real ones of this host. It ends after about SECONDS, even if plans are left.
 
 from __future__ import annotations
 
-import faulthandler
 import itertools
-import json
 import math
 import random
 import sys
@@ -17,6 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+from given.rank_program import begin, tell
 from rank_gpu_cases import (
     FBM,
     Gpus,
@@ -90,7 +89,7 @@ def arrays_arrive(gpus: Gpus, world: World, engine: RankEngine, found: Plan, see
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(280, exit=True)
+    begin(280)
     seed, cases, folder, how, devices = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4], int(sys.argv[5])
     seconds = float(sys.argv[6]) if len(sys.argv) > 6 else math.inf
     gpus = gpus_of(how, seed, devices)
@@ -124,8 +123,7 @@ def main() -> None:
             kinds |= {str(hop.kind) for found in plans for hop in found.every_hop}
         rank = world.rank
     calls = gpus.calls_at_end()
-    if rank == 0:
-        print(json.dumps({"done": done, "between": between, "hops": hops, "kinds": sorted(kinds), "calls": calls}))
+    tell(rank, {"done": done, "between": between, "hops": hops, "kinds": sorted(kinds), "calls": calls})
 
 
 if __name__ == "__main__":

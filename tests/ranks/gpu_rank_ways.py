@@ -6,16 +6,14 @@ same GPUs, with commas between them: the result then has what each found, by its
 
 from __future__ import annotations
 
-import faulthandler
 import gc
-import json
-import os
 import random
 import sys
 from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
+from given.rank_program import begin, tell
 from rank_gpu_cases import Gpus, PlayedGpus, engine_of, gpus_of, machine_of, only
 from run_cases import elements, random_bytes
 
@@ -199,7 +197,7 @@ def absent(world: World) -> dict[str, object]:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
+    begin()
     what = sys.argv[1]
     if what == "absent":
         with World(limit=30) as world:
@@ -217,8 +215,7 @@ def main() -> None:
             every, rank = {name: ways[name](gpus, world) for name in what.split(",")}, world.rank
             found = every if "," in what else every[what]
         gpus.calls_at_end()
-    if rank == 0:
-        print(json.dumps(found))
+    tell(rank, found)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import faulthandler
 import itertools
 import json
 import statistics
@@ -18,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from given.rank_program import begin, tell
 
 from isoviz import FieldSpace, IndexSpace, Instance, Layout, Machine, Options, Plan, Report, Transfer, plan
 from isoviz.backends.host.host_memory import HostStore
@@ -163,7 +163,7 @@ def breaks(world: World, engine: RankEngine, machine: Machine, folder: Path) -> 
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(120, exit=True)
+    begin(120)
     what, folder = sys.argv[1], Path(sys.argv[2])
     with World(limit=5 if what == "breaks" else 60) as world:
         machine = preset("ranks", ranks=world.size, hosts=list(world.hosts)) if what != "paths" else linked(world)
@@ -178,8 +178,7 @@ def main() -> None:
                 found = rate(world, engine, plan_between(machine, 0, world.size // 2, SIZE))
             engine.barrier()
         rank = world.rank
-    if rank == 0:
-        print(json.dumps(found))
+    tell(rank, found)
 
 
 main()

@@ -7,8 +7,6 @@ All go on.
 from __future__ import annotations
 
 import contextlib
-import faulthandler
-import json
 import os
 import random
 import signal
@@ -21,6 +19,7 @@ from functools import partialmethod
 from types import FrameType
 from typing import Any
 
+from given.rank_program import begin, tell
 from relay_runs import machine_of
 
 import isoviz
@@ -200,13 +199,12 @@ def rounds(world: World, what: str, count: int, seed: str) -> dict[str, int]:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
+    begin()
     what, count, seed = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     with World(limit=60) as world:
         found = {each: rounds(world, each, count, seed) for each in what.split(",")}
         rank = world.rank
-    if rank == 0:
-        print(json.dumps(found))
+    tell(rank, found)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import faulthandler
 import itertools
 import json
 import os
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from given.rank_program import begin, tell
 from rank_runs import layout_of, machine_of
 
 from isoviz import FieldSpace, IndexSpace, Instance, Machine, Plan, Transfer, plan
@@ -355,7 +355,7 @@ def killed(world: World, seed: str, count: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
+    begin()
     way, seed, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
     with World(limit=20) as world:
         ways = {
@@ -368,8 +368,7 @@ def main() -> None:
             "apart": partial(refused, most_hops=3),  # between hosts, pageable memory goes through registered memory
         }
         found = ways[way](world, seed, count)
-        if world.rank == 0:
-            print(json.dumps(found), flush=True)
+        tell(world.rank, found)
 
 
 if __name__ == "__main__":

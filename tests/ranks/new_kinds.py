@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import faulthandler
 import json
-import os
 import sys
 import threading
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 import added_modules
 import numpy as np
 from client_arrays import table, turned
+from given.rank_program import begin
 
 import isoviz
 from isoviz.backends.mpi.world import World
@@ -98,7 +97,7 @@ def memory() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
+    begin()
     assert added_modules.ADDED.is_dir()
     if said := {"channel": channel, "memory": memory}[sys.argv[1]]():
         print(json.dumps(said), flush=True)

@@ -5,14 +5,12 @@ WHEN is when the system begins to refuse access to memory of other processes: `n
 
 from __future__ import annotations
 
-import faulthandler
-import json
-import os
 import sys
 from typing import Any
 
 import numpy as np
 from client_arrays import table, turned
+from given.rank_program import begin, tell
 from lane_runs import refuse_access
 
 import isoviz
@@ -48,7 +46,7 @@ def ends_of(world: World, memory: str) -> tuple[Any, Any]:
 
 
 def main(when: str) -> None:
-    faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
+    begin()
     if when == "early":
         refuse_access()
     found: dict[str, Any] = {}
@@ -75,8 +73,7 @@ def main(when: str) -> None:
                 assert len(prepared.plan.every_hop) == (1 if lanes[-1] else len(path))
                 prepared.close()
             found["are lanes"] = lanes
-    if world.rank == 0:
-        print(json.dumps(found), flush=True)
+    tell(world.rank, found)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import faulthandler
-import json
-import os
 import random
 import sys
 import threading
@@ -13,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from given.rank_program import begin, tell
 
 from isoviz.backends.host.host_memory import HostStore
 from isoviz.backends.mpi.stores import MappedStore, RemoteStore
@@ -225,7 +223,7 @@ def refusals(world: World, mail: Mail) -> None:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
+    begin()
     seed, count, mapped = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "mapped"
     threads = set(threading.enumerate())
     with World(mapped=mapped, limit=60) as world:
@@ -244,8 +242,7 @@ def main() -> None:
     for thread in set(threading.enumerate()) - threads - pools():
         thread.join(timeout=250)
     assert not set(threading.enumerate()) - threads - pools(), threading.enumerate()
-    if rank == 0:
-        print(json.dumps({"cases": done}))
+    tell(rank, {"cases": done})
 
 
 def pools() -> set[threading.Thread]:

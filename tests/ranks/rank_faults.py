@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import faulthandler
 import json
 import os
 import re
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from given.rank_program import begin, tell
 
 from isoviz.backends.host.host_memory import HostStore
 from isoviz.backends.mpi.tags import BEAT
@@ -117,8 +117,7 @@ def gone(limit: float, send: signal.Signals) -> None:
     assert clocks[1] is None and clocks[0] is not None and clocks[2] is not None
     world.transport.send(other, "done")
     assert mail.take(other) == "done"
-    if world.rank == 0:
-        print(json.dumps({"noticed": noticed, "reasons": reasons, "lost": mail.lost}), flush=True)
+    tell(world.rank, {"noticed": noticed, "reasons": reasons, "lost": mail.lost})
     world.close()
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("isoviz MPI")]
 
@@ -131,8 +130,7 @@ def failing() -> None:
             raise ValueError("no such file on this rank")
         rank, reason = mail.wait_for_loss()
         assert rank == 1
-        if world.rank == 0:
-            print(json.dumps({"reason": reason}), flush=True)
+        tell(world.rank, {"reason": reason})
 
 
 def aborting() -> None:
@@ -154,8 +152,7 @@ def waiting() -> None:
                 np.ones(1 << 20).sum()
         lost = list(mail.lost)
     assert not lost and not mail.lost, mail.lost
-    if world.rank == 0:
-        print(json.dumps({"lost": []}), flush=True)
+    tell(world.rank, {"lost": []})
 
 
 def raising() -> None:
@@ -192,8 +189,7 @@ def raising() -> None:
             assert mail.take(0) == "end"
         assert sys.getswitchinterval() == interval, "the process of a user keeps its own"
         assert not mail.lost, mail.lost
-    if world.rank == 0:
-        print(json.dumps({"failed": sorted(set(calls))}), flush=True)
+    tell(world.rank, {"failed": sorted(set(calls))})
 
 
 def putting() -> None:
@@ -242,7 +238,7 @@ def hold_back(world: World) -> None:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(200, exit=True)
+    begin(200)
     what = sys.argv[1]
     if what in ("stopped", "killed"):
         gone(float(sys.argv[2]), signal.SIGSTOP if what == "stopped" else signal.SIGKILL)

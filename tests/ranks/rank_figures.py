@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import faulthandler
 import json
-import os
 import statistics
 import sys
 import threading
@@ -14,6 +12,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from given.rank_program import begin
 
 from isoviz.backends.host.host_memory import HostStore
 from isoviz.backends.mpi.world import World
@@ -101,7 +100,7 @@ def idle_share(world: World, echo: Echo, seconds: float) -> float:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
+    begin()
     what = sys.argv[1]
     found: dict[str, Any] = {}
     with World(limit=30, mapped="unmapped" not in sys.argv) as world:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import faulthandler
 import itertools
-import json
-import os
 import random
 import sys
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+from given.rank_program import begin, tell
 
 from isoviz import FieldSpace, IndexSpace, Instance, Layout, Machine, Options, Plan, Transfer, plan
 from isoviz.backends.mpi.world import World
@@ -133,7 +131,7 @@ def arrays_are_equal(world: World, engine: RankEngine, found: Plan) -> None:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
+    begin()
     seed, cases, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
     done = across = 0
     kinds: set[str] = set()
@@ -161,8 +159,7 @@ def main() -> None:
             across += sum(len({machine.memory(name).node for name in found.every_memory}) > 1 for found in plans)
             kinds |= {hop.kind for found in plans for hop in found.every_hop}
         rank = world.rank
-    if rank == 0:
-        print(json.dumps({"done": done, "across": across, "kinds": sorted(kinds)}))
+    tell(rank, {"done": done, "across": across, "kinds": sorted(kinds)})
 
 
 if __name__ == "__main__":

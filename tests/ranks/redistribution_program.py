@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import faulthandler
-import json
 import random
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from given.rank_program import begin, tell
 
 from isoviz import machines
 from isoviz.backends.mpi.world import World
@@ -48,7 +47,7 @@ def in_windows(world: World, content: Bytes | None, memory: str) -> Bytes | None
 
 
 def main(cases: int, *, mapped: bool) -> None:
-    faulthandler.dump_traceback_later(300, exit=True)
+    begin(300)
     done: dict[str, int] = {}
     with World(mapped=mapped) as world:
         for way, kinds in WAYS.items():
@@ -63,8 +62,7 @@ def main(cases: int, *, mapped: bool) -> None:
                     structs_with_gaps(engine, world, random.Random(f"gaps {way} {mapped} {world.size} {case}"))
             finally:
                 engine.close()
-        if world.rank == 0:
-            print(json.dumps(done))
+        tell(world.rank, done)
 
 
 def one_case(engine: RankEngine, world: World, rng: random.Random) -> list[str]:

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import contextlib
-import faulthandler
 import json
 import os
 import signal
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from given.rank_program import begin, tell
 from relay_runs import machine_of
 from stopped_rank import state, wait
 
@@ -166,7 +166,7 @@ def refused(*_: object) -> int:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
+    begin()
     if sys.argv[1] == "lost":
         which, gone, kind, folder = sys.argv[2:6]
         if "unfenced" in sys.argv:
@@ -175,8 +175,7 @@ def main() -> None:
     with World(limit=60) as world:
         found = interrupted(world)
         rank = world.rank
-    if rank == 0:
-        print(json.dumps(found))
+    tell(rank, found)
 
 
 if __name__ == "__main__":

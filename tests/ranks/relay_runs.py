@@ -6,10 +6,7 @@ at once with priorities, and some of them are cancelled.
 
 from __future__ import annotations
 
-import faulthandler
 import itertools
-import json
-import os
 import random
 import sys
 from collections import Counter
@@ -18,6 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+from given.rank_program import begin, tell
 from rank_runs import arrays_are_equal, layout_of
 
 from isoviz import FieldSpace, IndexSpace, Instance, Machine, Options, Plan, Transfer, plan
@@ -227,13 +225,12 @@ def runs(world: World, seed: str, cases: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
+    begin()
     seed, cases, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
     with World(limit=60, directory=folder) as world:
         found = runs(world, seed, cases)
         rank = world.rank
-    if rank == 0:
-        print(json.dumps(found))
+    tell(rank, found)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,7 @@ MPI's own Pack and Unpack say what is right: a datatype lists the places of all 
 
 from __future__ import annotations
 
-import faulthandler
 import itertools
-import json
-import os
 import random
 import sys
 from collections import Counter
@@ -19,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from ddtbench_types import Maker, Types, types_of
+from given.rank_program import begin, tell
 from rank_runs import layout_of, machine_of
 
 from isoviz import FieldSpace, IndexSpace, Instance, Layout, Machine, Options, Plan, Transfer, bundle, cost, plan, preset, rest
@@ -364,15 +362,14 @@ def _some(found: list[Any], cases: int) -> Iterator[Any]:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
+    begin()
     way, seed, cases, folder = sys.argv[1], sys.argv[2], int(sys.argv[3]), Path(sys.argv[4])
     kernels.prepare(wait=cases > MANY)
     with World(limit=60, directory=folder) as world:
         ways = {"random": random_cases, "ddtbench": ddtbench, "differing": differing, "there and back": there_and_back}
         found = ways[way](world, seed, cases)
         rank = world.rank
-    if rank == 0:
-        print(json.dumps(found))
+    tell(rank, found)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import contextlib
-import faulthandler
 import json
 import os
 import signal
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from given.rank_program import begin
 
 import isoviz
 from isoviz.backends.host.host_memory import HostStore
@@ -233,7 +233,7 @@ def work_together(world: World, way: str, finished: Path) -> None:
 
 
 def main(way: str, folder: str, *, unfenced: bool) -> None:
-    faulthandler.dump_traceback_later(150, exit=True)
+    begin(150)
     if unfenced:
 
         def refused(*_: object) -> int:

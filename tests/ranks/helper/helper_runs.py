@@ -16,6 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from given.rank_program import begin, tell
+
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a rank that computes in NumPy takes one processor
 
 import numpy as np
@@ -534,7 +536,7 @@ WAYS = (probed, plans, lost_plan, copies, words, threads, start, left_open, canc
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "100")), exit=True)
+    begin(100)
     name, mode, count = sys.argv[1:]
     names, counts = name.split(","), [int(each) for each in count.split(",")]
     ways = [next(each for each in WAYS if each.__name__ == one) for one in names]
@@ -553,8 +555,7 @@ def main() -> None:
     if name == "start":
         return
     every = gather(world, told)
-    if world.rank == 0:
-        print(json.dumps(dict(zip(names, zip(*every, strict=True), strict=True))), flush=True)
+    tell(world.rank, dict(zip(names, zip(*every, strict=True), strict=True)))
     if name != "left_open":
         world.close()
 

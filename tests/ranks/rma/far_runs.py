@@ -17,9 +17,7 @@ WAY: `hosts` (`malloc`, mapped where ranks share a host), `unmapped` (`malloc`, 
 from __future__ import annotations
 
 import contextlib
-import faulthandler
 import hashlib
-import json
 import os
 import signal
 import sys
@@ -29,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from given.rank_program import begin, tell
 from lane_runs import refuse_access
 from waiting import until
 
@@ -351,7 +350,7 @@ def lost(way: str, count: int) -> object:
 
 def main() -> None:
     way, task, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
+    begin()
     if way == "refused":
         heaps.this_world()
         refuse_access()
@@ -368,8 +367,7 @@ def main() -> None:
         "left": left,
     }[task](way, count)
     world = heaps.this_world()
-    if world.rank == 0:
-        print(json.dumps({"found": found, "hosts": world.hosts}), flush=True)
+    tell(world.rank, {"found": found, "hosts": world.hosts})
     if task == "lost":
         os._exit(0)
     if way == "unmapped":

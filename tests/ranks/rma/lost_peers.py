@@ -7,7 +7,6 @@ system that lets no rank end another one.
 from __future__ import annotations
 
 import contextlib
-import faulthandler
 import json
 import os
 import signal
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from given.rank_program import begin, tell
 from stopped_rank import state, wait
 
 from isoviz.backends.mpi import world as worlds
@@ -122,8 +122,7 @@ def killed(_folder: Path) -> None:
             together()
     heap.free()
     freed.free()
-    if rank == 0:
-        print(json.dumps({"calls": len(took), "seconds": round(max(took.values()), 2)}), flush=True)
+    tell(rank, {"calls": len(took), "seconds": round(max(took.values()), 2)})
 
 
 def waiting(_folder: Path) -> None:
@@ -138,8 +137,7 @@ def waiting(_folder: Path) -> None:
         heap.barrier()
     with lost():
         heap.free()
-    if heap.rank == 0:
-        print(json.dumps({"calls": 2}), flush=True)
+    tell(heap.rank, {"calls": 2})
 
 
 # ---- stopped
@@ -234,7 +232,7 @@ def stopped(folder: Path, doing: str) -> None:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
+    begin()
     what, folder = sys.argv[1], Path(sys.argv[2])
     if "unfenced" in sys.argv:
 

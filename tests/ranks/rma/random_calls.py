@@ -6,9 +6,6 @@ with what MPI packs and unpacks by a derived datatype.
 
 from __future__ import annotations
 
-import faulthandler
-import json
-import os
 import random
 import sys
 from collections import Counter
@@ -16,6 +13,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from given.rank_program import begin, tell
 from mpi4py import MPI
 
 import isoviz
@@ -277,15 +275,14 @@ def one(seed: str, number: int, seen: Counter[str]) -> None:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
+    begin()
     seed, cases = sys.argv[1], int(sys.argv[2])
     seen: Counter[str] = Counter()
     for number in range(cases):
         one(seed, number, seen)
     with isoviz.rma.malloc(0) as last:
         every = last._world.meeting.gather(dict(seen))
-        if last.rank == 0:
-            print(json.dumps({name: round(sum(each.get(name, 0) for each in every)) for name in every[0]}), flush=True)
+        tell(last.rank, {name: round(sum(each.get(name, 0) for each in every)) for name in every[0]})
 
 
 if __name__ == "__main__":

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import faulthandler
-import json
 import os
 import sys
 import threading
@@ -11,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from given.rank_program import begin, tell
 
 import isoviz
 from isoviz.rma import Heap, malloc
@@ -258,12 +257,11 @@ WAYS: dict[str, Callable[[int], Told]] = {each.__name__: each for each in (added
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
+    begin()
     names, counts = (each.split(",") for each in sys.argv[1:])
     found = {name: WAYS[name](int(count)) for name, count in zip(names, counts, strict=True)}
     with isoviz.rma.malloc(0) as last:
-        if last.rank == 0:
-            print(json.dumps(found), flush=True)
+        tell(last.rank, found)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ Each call ends with an error that says what is wrong; no byte of any rank change
 from __future__ import annotations
 
 import contextlib
-import faulthandler
 import gc
 import json
 import os
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from given.rank_program import begin, tell
 
 import isoviz
 from isoviz.errors import EngineClosed, ForkedError, InputError, IsovizError, RankError, RankLost, RunError
@@ -359,8 +359,7 @@ def left() -> Told:
             call()
     heap.free()
     assert (heap.local[::2] == 3).all()
-    if rank == 0:
-        print(json.dumps({"left": {"refused": 5}}), flush=True)
+    tell(rank, {"left": {"refused": 5}})
     return {}
 
 
@@ -509,8 +508,7 @@ def ends() -> Told:
         return {}
     with refused(RankLost, "rank 1 no longer answers: it has left the other ranks") as said:
         heap.barrier()
-    if heap.rank == 0:
-        print(json.dumps({"said": said}), flush=True)
+    tell(heap.rank, {"said": said})
     return {}
 
 
@@ -603,13 +601,12 @@ WAYS: dict[str, Callable[[], Told]] = {
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
+    begin()
     what = sys.argv[1]
     found = leaks(int(sys.argv[2])) if what == "leaks" else {each: told for each in what.split(",") if (told := WAYS[each]())}
     if found:
         with isoviz.rma.malloc(0) as last:
-            if last.rank == 0:
-                print(json.dumps(found), flush=True)
+            tell(last.rank, found)
 
 
 if __name__ == "__main__":

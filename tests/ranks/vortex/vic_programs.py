@@ -6,7 +6,6 @@ With an empty folder, rank 1 dies in the end.
 from __future__ import annotations
 
 import contextlib
-import faulthandler
 import hashlib
 import json
 import os
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from given.rank_program import begin
 from stopped_rank import wait
 
 from isoviz.backends.mpi import world as worlds
@@ -303,7 +303,7 @@ def after_a_death() -> list[Any]:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(float(os.environ.get("RANK_SECONDS", "240")), exit=True)
+    begin()
     made: Any = worlds.World
     worlds.World = partial(made, period=0.5, limit=15.0)  # type: ignore[misc]
     found = all_of_them(int(sys.argv[1]))
