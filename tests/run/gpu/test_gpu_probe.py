@@ -68,7 +68,8 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDriver]:
 def disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A probe that takes seconds; the user's cache is a folder of the test's."""
     monkeypatch.setattr(computer_probe, "QUICK", TINY)
-    monkeypatch.setattr(tuning, "PROBE_ROOM", 16 * tuning.MIB)
+    for room in ("PROBE_ROOM", "GPU_ROOM", "PINNED_ROOM"):
+        monkeypatch.setattr(tuning, room, 16 * tuning.MIB)
     monkeypatch.setattr(computer_probe, "working_set", lambda: 0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("ISOVIZ_KERNELS", "numpy")  # Compiling the kernels for a new cache would take a minute.
