@@ -1,6 +1,7 @@
 """Questions on every preset, answered one after the other: `python preset_questions.py FIRST COUNT`.
 
-It prints a line for every question: a digest of its plans, with their seconds and notes, or its error.
+It prints a line for every question, as JSON: a digest of its plans, with their seconds and notes, or its error; the steps of
+planning and the steps that the options allow; and the seconds of processor.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import hashlib
 import json
 import random
 import sys
+import time
 from collections.abc import Sequence
 from functools import cache
 
@@ -16,6 +18,9 @@ from isoviz.errors import IsovizError
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Machine, preset, presets
 from isoviz.planner import Options, Plan, Transfer, plan, plan_to_json, plan_together
+from isoviz.planner.cache import CACHE
+from isoviz.planner.options import PLANNING_TIME
+from isoviz.planner.planning_work import STEPS_PER_SECOND, Work
 
 FIELDS = FieldSpace(a="f4", b="f4")
 LAYOUTS = {
@@ -70,7 +75,32 @@ def answer(number: int) -> str:
     return f"{number} {hashlib.sha256(text.encode()).hexdigest()[:16]} {[each.seconds for each in found]} {said}"
 
 
-if __name__ == "__main__":
-    first, count = map(int, sys.argv[1:])
+def works_made() -> list[Work]:
+    """The works that are made from now on."""
+    made: list[Work] = []
+    before = Work.__init__
+
+    def init(self: Work, seconds: float, *, sparing: bool = False, starts: int = 1) -> None:
+        before(self, seconds, sparing=sparing, starts=starts)
+        made.append(self)
+
+    Work.__init__ = init  # type: ignore[method-assign]
+    return made
+
+
+def main(first: int, count: int) -> None:
+    works = works_made()
     for number in range(first, first + count):
-        print(answer(number))
+        CACHE.clear()
+        works.clear()
+        transfers, _, _, options = question(number)
+        begin = time.process_time()
+        told = {"answer": answer(number), "seconds": time.process_time() - begin}
+        # The work of a question has the steps of its parts.
+        steps = max((work.steps for work in works), default=0)
+        allowed = len(transfers) * (options.planning_time or PLANNING_TIME) * STEPS_PER_SECOND
+        print(json.dumps({**told, "steps": steps, "allowed": allowed}))
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

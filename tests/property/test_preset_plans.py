@@ -2,74 +2,52 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from preset_questions import NAMES, plans, question
-
-from isoviz.errors import IsovizError
-from isoviz.planner.cache import CACHE
-from isoviz.planner.options import PLANNING_TIME
-from isoviz.planner.planning_work import STEPS_PER_SECOND, Work
+from preset_questions import NAMES
 
 QUESTIONS = Path(__file__).parent / "preset_questions.py"
 Report = Callable[[str, object], None]
 
 
-def answers(count: int, seed: int, cache: Path) -> list[str]:
+def answers(count: int, seed: int, cache: Path) -> list[dict[str, Any]]:
     """The answers of a process with this hash seed, which knows nothing that was measured on this computer."""
     command = [sys.executable, str(QUESTIONS), "0", str(count)]
     environment = {**os.environ, "PYTHONHASHSEED": str(seed), "XDG_CACHE_HOME": str(cache)}
-    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment).stdout.splitlines()
+    said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment).stdout
+    return [json.loads(line) for line in said.splitlines()]
 
 
-@pytest.mark.timeout(3600)
-def test_plans_are_the_same_whatever_the_hashes_of_texts(report: Report, full: bool, tmp_path: Path) -> None:
-    """Five processes that differ in their hash seed, or two."""
+@pytest.fixture(scope="module")
+def said(full: bool, tmp_path_factory: pytest.TempPathFactory) -> list[list[dict[str, Any]]]:
+    """The answers of five processes that differ in their hash seed, or of two."""
     count, seeds = (300, 5) if full else (len(NAMES), 2)
-    said = [answers(count, seed, tmp_path) for seed in range(seeds)]
-    assert all(len(each) == count for each in said)
-    assert [lines for lines in zip(*said, strict=True) if len(set(lines)) > 1] == []
-    report("questions on the presets, equal in processes with other hash seeds", count)
-
-
-@pytest.fixture
-def works(monkeypatch: pytest.MonkeyPatch) -> list[Work]:
-    """The works that are made."""
-    made: list[Work] = []
-    before = Work.__init__
-
-    def init(self: Work, seconds: float, *, sparing: bool = False, starts: int = 1) -> None:
-        before(self, seconds, sparing=sparing, starts=starts)
-        made.append(self)
-
-    monkeypatch.setattr(Work, "__init__", init)
-    return made
+    return [answers(count, seed, tmp_path_factory.mktemp("cache")) for seed in range(seeds)]
 
 
 @pytest.mark.timeout(3600)
-def test_planning_takes_at_most_twice_its_planning_time(works: list[Work], report: Report, full: bool) -> None:
+def test_plans_are_the_same_whatever_the_hashes_of_texts(said: list[list[dict[str, Any]]], report: Report) -> None:
+    assert len({len(each) for each in said}) == 1 and len(said[0]) >= len(NAMES)
+    found = [[answer["answer"] for answer in each] for each in said]
+    assert [lines for lines in zip(*found, strict=True) if len(set(lines)) > 1] == []
+    report("questions on the presets, equal in processes with other hash seeds", len(said[0]))
+
+
+@pytest.mark.timeout(3600)
+def test_planning_takes_at_most_twice_its_planning_time(said: list[list[dict[str, Any]]], report: Report) -> None:
     """In steps, which are counted everywhere; the report says how many seconds of processor a million of them took."""
-    most, steps, seconds = 0.0, 0.0, 0.0
-    count = 300 if full else len(NAMES)
-    for number in range(count):
-        transfers, _, _, options = question(number)
-        CACHE.clear()
-        works.clear()
-        begin = time.process_time()
-        try:
-            plans(number)
-        except IsovizError:
-            continue
-        took = max(work.steps for work in works)  # that of the question has those of its parts
-        allowed = len(transfers) * (options.planning_time or PLANNING_TIME) * STEPS_PER_SECOND
-        assert took <= 2 * allowed, (number, took / allowed)
-        most, steps, seconds = max(most, took / allowed), steps + took, seconds + time.process_time() - begin
-    report("questions on the presets within twice their planning time", count)
-    report("the most planning, as a share of the planning time", round(most, 2))
+    answered = [each for each in said[0] if each["steps"]]
+    assert len(answered) > len(said[0]) / 2
+    shares = {each["answer"]: each["steps"] / each["allowed"] for each in answered}
+    assert {answer: share for answer, share in shares.items() if share > 2} == {}
+    report("questions on the presets within twice their planning time", len(answered))
+    report("the most planning, as a share of the planning time", round(max(shares.values()), 2))
+    seconds, steps = (sum(each[name] for each in answered) for name in ("seconds", "steps"))
     report("seconds of processor for a million steps", round(seconds / steps * 1e6, 2))
