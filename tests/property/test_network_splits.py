@@ -39,7 +39,7 @@ from isoviz.units import format_bytes, format_seconds
 FULL = os.environ.get("ISOVIZ_FULL", "") not in ("", "0")
 CASES = 1000 if FULL else 5
 BATCH = 50 if FULL else 5
-PARTS = 24
+PARTS = 24 if FULL else 12
 """The shares of brute force are multiples of one part in this many."""
 LOSS = {883: 1.03}
 """How much faster the best split may be, if not a hundredth. Paths take turns on a link request by request: one with short chunks
