@@ -35,6 +35,8 @@ BROWSER = ("tests/browser",)
 RANKS = ("tests/ranks", "tests/notebook", "tests/wheel")
 RUNS = ("tests/run", "tests/property")
 """Folders of tests, each group in a lane of its own."""
+ELSEWHERE: tuple[str, ...] = ()
+"""The lane of the tests outside of all groups."""
 
 PATIENCE = 900
 """Seconds for a test of `make test-full`: it has more cases, and the machine may be busy."""
@@ -235,7 +237,8 @@ def test(arguments: list[str]) -> int:
         widget_steps(steps)
         pytest(steps, arguments)
     else:
-        in_lanes(steps, {"rank-tests": RANKS, "browser-tests": BROWSER, "run-tests": RUNS})
+        # The checks, which keep a processor busy, run beside the ranks, which wait most.
+        in_lanes(steps, {"rank-tests": RANKS, "browser-tests": BROWSER, "other-tests": ELSEWHERE, "run-tests": RUNS})
     return finish(steps)
 
 
@@ -257,6 +260,7 @@ def test_full(arguments: list[str]) -> int:
     else:
         os.environ["ISOVIZ_FULL"] = "1"
         lanes = {
+            "other-tests": ELSEWHERE,
             "browser-environments": (*BROWSER, "tests/notebook"),
             "rank-environments": ("tests/ranks",),
             "run-tests": ("tests/run",),
@@ -267,7 +271,7 @@ def test_full(arguments: list[str]) -> int:
 
 
 def in_lanes(steps: Steps, groups: dict[str, tuple[str, ...]]) -> None:
-    """Style and types, the tests outside of some folders, and the commands that run the tests of these folders, group by group.
+    """Style and types, and the commands that run the tests of some folders, group by group, in this order.
 
     What takes longest comes first, so that no lane is alone at the end.
     """
@@ -277,15 +281,14 @@ def in_lanes(steps: Steps, groups: dict[str, tuple[str, ...]]) -> None:
     else:
         groups = {name: folders for name, folders in groups.items() if folders != BROWSER}
     elsewhere = [f"--ignore={folder}" for folders in (BROWSER, *groups.values()) for folder in folders]
-    selections = {"other-tests": elsewhere, **groups}
     with tempfile.TemporaryDirectory() as folder:
         counts = Counts(Path(folder))
         this_file = [sys.executable, str(Path(__file__))]
         lanes = {"checks": [*this_file, "checks"]}
-        for name, selection in selections.items():
+        for name, folders in groups.items():
             # A cache of its own: each notes the failed tests of its last run in it.
             own = ["--junit-xml", counts.file(name), "-o", f"cache_dir=.pytest_cache/{name}"]
-            lanes[name] = [*this_file, name, *selection, *own]
+            lanes[name] = [*this_file, name, *(folders or elsewhere), *own]
         say(f"{', '.join(lanes)}: {at_a_time()} at a time; what one prints is shown in one piece")
         run_lanes(lanes, ROOT, dict(os.environ), steps.ended, at_a_time())
         say(f"all tests: {counts.words()}")
