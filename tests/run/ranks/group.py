@@ -9,6 +9,7 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -211,6 +212,13 @@ def random_machine(rng: random.Random, size: int, others: float = 0.15) -> Machi
             if rng.random() < others:
                 join(ChannelKind.REMOTE_MEMCPY, f"node{here}.{source}", f"node{there}.{destination}")
     return Machine("ranks", tuple(memories), tuple(channels))
+
+
+def three_ranks(seed: str, others: float = 1.1) -> Machine:
+    """A random machine of three ranks whose channels have one rate: all memories of all ranks are joined, or a share `others`."""
+    found = random_machine(random.Random(seed), 3, others)
+    rate = LatencyBandwidth(1e-7, 5e9)
+    return replace(found, channels=tuple(replace(channel, throughput=rate) for channel in found.channels))
 
 
 def broken() -> None:

@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from group import Group, broken, group, random_machine
+from group import Group, broken, group, three_ranks
 from run_cases import elements, no_leaked_files, random_bytes
 
 from isoviz import FieldSpace, IndexSpace, Instance, Machine, Options, Plan, Report, Transfer, plan
 from isoviz.errors import Cancelled, RankError, RankLost, TransferError
-from isoviz.machines.throughput import LatencyBandwidth
 from isoviz.runtime.ranks.messages import Compare, Consult, Tell
 from isoviz.runtime.ranks.rank_engine import RankEngine
 from isoviz.scheduling.work import Credit, End
@@ -27,10 +26,7 @@ __all__ = ["no_leaked_files"]
 
 @pytest.fixture
 def machine() -> Machine:
-    """Three ranks, all memories of all ranks joined."""
-    found = random_machine(random.Random("direct"), 3, others=1.1)
-    rate = LatencyBandwidth(1e-7, 5e9)
-    return replace(found, channels=tuple(replace(channel, throughput=rate) for channel in found.channels))
+    return three_ranks("direct")
 
 
 @pytest.fixture

@@ -6,18 +6,16 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from group import Group, broken, group, random_machine
+from group import Group, broken, group, random_machine, three_ranks
 from run_cases import no_leaked_files, random_layout, random_spaces
 
 from isoviz import FieldSpace, IndexSpace, Instance, Machine, Options, Plan, Report, Transfer, plan
 from isoviz.errors import Cancelled, LimitError, RankError, RankLost, RunError
-from isoviz.machines.throughput import LatencyBandwidth
 from isoviz.runtime.ranks.rank_engine import Item, RankEngine
 
 __all__ = ["no_leaked_files"]
@@ -80,16 +78,10 @@ def across(machine: Machine, source: str = "node0.sys", destination: str = "node
     return plan(Transfer(here, there), machine, "full", Options(**{"slot_limit": 4096, **options}))
 
 
-def direct_machine() -> Machine:
-    """Three ranks, where no path between two of them leads through the third."""
-    found = random_machine(random.Random("failures"), 3, others=0.0)
-    rate = LatencyBandwidth(1e-7, 5e9)
-    return replace(found, channels=tuple(replace(channel, throughput=rate) for channel in found.channels))
-
-
 @pytest.fixture
 def machine() -> Machine:
-    return direct_machine()
+    """No path between two ranks leads through the third."""
+    return three_ranks("failures", others=0.0)
 
 
 @pytest.fixture

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from group import Group, group, random_machine
+from group import Group, group, three_ranks
 from run_cases import elements, no_leaked_files, random_bytes, random_layout, random_spaces
 
 from isoviz import FieldSpace, IndexSpace, Instance, Machine, Plan, Report, Transfer, plan
 from isoviz.errors import Cancelled, EngineClosed, RankError, RankLost
-from isoviz.machines.throughput import LatencyBandwidth
 from isoviz.runtime.ranks.messages import Landed, Riding
 from isoviz.runtime.ranks.rank_engine import RankEngine
 
@@ -23,10 +21,7 @@ __all__ = ["no_leaked_files"]
 
 @pytest.fixture
 def machine() -> Machine:
-    """Three ranks, all memories of all ranks joined."""
-    found = random_machine(random.Random("small"), 3, others=1.1)
-    rate = LatencyBandwidth(1e-7, 5e9)
-    return replace(found, channels=tuple(replace(channel, throughput=rate) for channel in found.channels))
+    return three_ranks("small")
 
 
 @pytest.fixture
