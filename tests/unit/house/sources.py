@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 from functools import cache
 from pathlib import Path
 
@@ -12,7 +13,9 @@ PATHS = tuple(sorted((ROOT / "isoviz").rglob("*.py")))
 
 @cache
 def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    gc.freeze()  # the garbage collector need not walk it again and again
+    return tree
 
 
 @cache
