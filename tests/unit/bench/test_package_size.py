@@ -34,6 +34,7 @@ def test_lines_of_code_are_without_prose() -> None:
 
 
 def test_packages_are_the_folders_below_isoviz() -> None:
-    packages, wheel = measured({"isoviz/a.py": b"x = 1", "isoviz/b/c/d.py": b"y = 2", "isoviz/b/text.toml": b"z = 3"})
+    files = {"a.py": b"x = 1", "b/c/d.py": b"y = 2", "b/text.toml": b"z = 3"}
+    packages, wheel = measured({f"isoviz/{name}": text for name, text in files.items()})
     assert {name: each["modules"] for name, each in packages.items()} == {"isoviz itself": 1, "b": 1}
     assert wheel > 0
