@@ -210,9 +210,9 @@ def test_several_paths_and_every_planner_move_lists() -> None:
     fields = FieldSpace(a="f4", b="f8")
     for name, ends, most in (("two-node", ("node0.sys", "node1.fbm0"), 1), ("v100-mesh", ("node0.fbm0", "node0.fbm7"), 2)):
         machine = preset(name)
-        here = Instance(ends[0], IndexSpace(x=80_000), fields, "<F, x>")
-        there = Instance(ends[1], IndexSpace(x=40_000), fields, "<x, F>")
-        made = Transfer.listed(here, there, EntryList.random(20_000, 80_000, 1), EntryList.random(20_000, 40_000, 2))
+        here = Instance(ends[0], IndexSpace(x=20_000), fields, "<F, x>")
+        there = Instance(ends[1], IndexSpace(x=10_000), fields, "<x, F>")
+        made = Transfer.listed(here, there, EntryList.random(5_000, 20_000, 1), EntryList.random(5_000, 10_000, 2))
         paths = 0
         with Engine(machine, EmulatedMachine()) as engine:
             for planner in ("full", "simple", "spsl", "spdl", "multipath"):
@@ -220,7 +220,7 @@ def test_several_paths_and_every_planner_move_lists() -> None:
                 paths = max(paths, len(chosen.paths))
                 assert engine.run(chosen).verified
         assert paths == most
-        assert "of the source: 20000 by list" in str(chosen.explain())
+        assert "of the source: 5000 by list" in str(chosen.explain())
 
 
 SPACE, PAIR = IndexSpace(x=10), FieldSpace(a="f4", b="u1")
