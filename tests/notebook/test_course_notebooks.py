@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from typing import Any
 import nbclient
 import nbformat
 import pytest
+from given.notebooks import run_all
 
 from isoviz.course.classroom import drawn, new_folder, opened_folder
 from isoviz.course.lessons import NOTEBOOKS, exercises_of
@@ -54,9 +54,7 @@ ABSURD = ("None", "object()", "'no such thing'", "_Raising()", "10 ** 400", "lam
 
 def run(notebook: Any, folder: Path) -> Any:
     """A notebook after *Run All*. The kernel needs no network and no GPU."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "ISOVIZ_LEDGER": "off"}
-    client = nbclient.NotebookClient(notebook, timeout=250, allow_errors=True, resources={"metadata": {"path": str(folder)}})
-    return client.execute(env=environment)
+    return run_all(notebook, folder, allow_errors=True)
 
 
 def read(number: int) -> Any:

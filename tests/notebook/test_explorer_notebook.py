@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
 
-import nbclient
 import nbformat
 import pytest
+from given.notebooks import notebook_of, run_all
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOK = ROOT / "notebooks" / "explorer.ipynb"
@@ -20,11 +19,48 @@ ASSUMED = {"measure": "assumed"}
 
 @pytest.fixture(scope="module")
 def executed(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
-    nbclient.NotebookClient(
-        notebook, timeout=250, resources={"metadata": {"path": str(tmp_path_factory.mktemp("notebook"))}}
-    ).execute(env={**os.environ, "PYTHONPATH": str(ROOT)})
-    return notebook
+    return run_all(nbformat.read(NOTEBOOK, as_version=4), tmp_path_factory.mktemp("notebook"))
+
+
+THREADS = """
+import threading, isoviz
+before = set(threading.enumerate())
+explorer = isoviz.explore(machine_options={"measure": "assumed"})
+explorer.session.wait()
+assert any(thread.name.startswith("isoviz") for thread in threading.enumerate())
+explorer.close()
+for thread in set(threading.enumerate()) - before:
+    if thread.name.startswith("isoviz"):
+        thread.join(120)
+print([thread.name for thread in threading.enumerate() if thread.name.startswith("isoviz")])
+"""
+CHANGE = """
+import time
+explorer.session.send({"kind": "set", "field": "source-layout", "value": "<y, F, x>"})
+explorer.session.wait()
+explorer.close()
+"""
+EXPLORERS = {
+    "threads": THREADS,
+    "last value": f"isoviz.explore(machine_options={ASSUMED})",
+    "its end": "_.close()",
+    "no last value": f"kept = isoviz.explore(machine_options={ASSUMED}); kept.close()",
+    "picture": f"explorer = isoviz.explore(machine_options={ASSUMED})\nexplorer.session.wait()\nNone",
+    "change": CHANGE,
+    "a cell": "import isoviz.widgets.explorer as module\nmodule._cell = lambda: 'the cell'",
+    "first": f"first = isoviz.explore(machine_options={ASSUMED})",
+    "second": f"second = isoviz.explore(machine_options={ASSUMED})",
+    "third": f"module._cell = lambda: 'another cell'\nthird = isoviz.explore(machine_options={ASSUMED})",
+    "closed": "print([shown.comm is None for shown in (first, second, third)])\nsecond.close()\nthird.close()",
+}
+"""Cells of one notebook: a kernel takes seconds to start."""
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
+    """What each of these cells has put out at the end."""
+    notebook = run_all(notebook_of(*EXPLORERS.values()), tmp_path_factory.mktemp("explorers"))
+    return {name: cell.outputs for name, cell in zip(EXPLORERS, notebook.cells, strict=True)}
 
 
 def outputs(notebook: Any, cell: int = 0) -> list[Any]:
@@ -67,70 +103,26 @@ def test_it_stays_small_with_the_state_of_the_widgets_saved(executed: Any, repor
     assert "bokehjs" not in text.lower()
 
 
-def test_the_explorer_as_the_last_value_of_its_cell_is_shown_once(tmp_path: Path) -> None:
-    cells = ["import isoviz\nisoviz.explore(machine_options={'measure': 'assumed'})", "_.close()"]
-    again = "kept = isoviz.explore(machine_options={'measure': 'assumed'}); kept.close()"
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in [*cells, again]])
-    nbclient.NotebookClient(notebook, timeout=250, resources={"metadata": {"path": str(tmp_path)}}).execute(
-        env={**os.environ, "PYTHONPATH": str(ROOT)}
-    )
-    views = [output for output in outputs(notebook) if "application/vnd.jupyter.widget-view+json" in output.get("data", {})]
+def test_the_explorer_as_the_last_value_of_its_cell_is_shown_once(shown: dict[str, list[Any]]) -> None:
+    views = [output for output in shown["last value"] if "application/vnd.jupyter.widget-view+json" in output.get("data", {})]
     assert len(views) == 1
-    assert len(outputs(notebook)) == 2
+    assert len(shown["last value"]) == 2
 
 
-def test_closing_the_explorer_ends_its_threads(tmp_path: Path) -> None:
-    source = """
-import threading, isoviz
-before = set(threading.enumerate())
-explorer = isoviz.explore(machine_options={"measure": "assumed"})
-explorer.session.wait()
-assert any(thread.name.startswith("isoviz") for thread in threading.enumerate())
-explorer.close()
-for thread in set(threading.enumerate()) - before:
-    if thread.name.startswith("isoviz"):
-        thread.join(120)
-print([thread.name for thread in threading.enumerate() if thread.name.startswith("isoviz")])
-"""
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
-    nbclient.NotebookClient(notebook, timeout=250, resources={"metadata": {"path": str(tmp_path)}}).execute(
-        env={**os.environ, "PYTHONPATH": str(ROOT)}
-    )
-    assert outputs(notebook)[-1].text.strip() == "[]"
+def test_closing_the_explorer_ends_its_threads(shown: dict[str, list[Any]]) -> None:
+    assert shown["threads"][-1].text.strip() == "[]"
 
 
-def test_the_picture_beside_it_shows_the_last_state(tmp_path: Path, report: Any) -> None:
+def test_the_picture_beside_it_shows_the_last_state(shown: dict[str, list[Any]], report: Any) -> None:
     """The output of the first cell is replaced while later cells run: in a saved notebook it is the state that was left."""
-    change = """
-import time
-explorer.session.send({"kind": "set", "field": "source-layout", "value": "<y, F, x>"})
-explorer.session.wait()
-explorer.close()
-"""
-    cells = [f"import isoviz\nexplorer = isoviz.explore(machine_options={ASSUMED})\nexplorer.session.wait()\nNone", change]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
-    nbclient.NotebookClient(notebook, timeout=250, resources={"metadata": {"path": str(tmp_path)}}).execute(
-        env={**os.environ, "PYTHONPATH": str(ROOT)}
-    )
-    (picture,) = [output.data["text/html"] for output in outputs(notebook) if "text/html" in output.get("data", {})]
+    (picture,) = [output.data["text/html"] for output in shown["picture"] if "text/html" in output.get("data", {})]
     assert "as it was left" in picture
     assert "&lt;y, F, x&gt;" in picture
     assert picture.count("<svg") == 3
     assert len(picture.encode()) <= 400_000
     report("static picture of the explorer, bytes", f"{len(picture.encode())}")
-    assert outputs(notebook, 1) == []
+    assert shown["change"] == []
 
 
-def test_running_the_cell_again_closes_the_explorer_it_showed(tmp_path: Path) -> None:
-    cells = [
-        "import threading, isoviz, isoviz.widgets.explorer as module\nmodule._cell = lambda: 'the cell'",
-        "first = isoviz.explore(machine_options={'measure': 'assumed'})",
-        "second = isoviz.explore(machine_options={'measure': 'assumed'})",
-        "module._cell = lambda: 'another cell'\nthird = isoviz.explore(machine_options={'measure': 'assumed'})",
-        "print([shown.comm is None for shown in (first, second, third)])\nsecond.close()\nthird.close()",
-    ]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
-    nbclient.NotebookClient(notebook, timeout=250, resources={"metadata": {"path": str(tmp_path)}}).execute(
-        env={**os.environ, "PYTHONPATH": str(ROOT)}
-    )
-    assert outputs(notebook, 4)[-1].text.strip() == "[True, False, False]"
+def test_running_the_cell_again_closes_the_explorer_it_showed(shown: dict[str, list[Any]]) -> None:
+    assert shown["closed"][-1].text.strip() == "[True, False, False]"

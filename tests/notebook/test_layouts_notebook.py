@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import Any
 
-import nbclient
 import nbformat
 import pytest
+from given.notebooks import run_all
 
 from isoviz.course.classroom import drawn, new_folder
 from isoviz.course.lessons import exercise
@@ -36,9 +35,7 @@ def executed(folder: Any) -> Any:
     (asked,) = [cell for cell in notebook.cells if cell.id == "answer-1"]
     asked.source = asked.source.replace("...", "0")
     notebook.cells.append(nbformat.v4.new_code_cell(LAST, id="last"))  # type: ignore[no-untyped-call]
-    nbclient.NotebookClient(notebook, timeout=250, resources={"metadata": {"path": str(folder.path)}}).execute(
-        env={**os.environ, "PYTHONPATH": str(ROOT)}
-    )
+    run_all(notebook, folder.path)
     return {cell.id: cell.outputs for cell in notebook.cells if cell.cell_type == "code"}
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import Any
 
-import nbclient
 import nbformat
 import pytest
+from given.notebooks import run_all
 
 from isoviz.course.checking import checked
 from isoviz.course.classroom import new_folder
@@ -30,8 +29,7 @@ def run(folder: Path, changes: dict[str, str]) -> dict[str, Any]:
     for cell in notebook.cells:
         for old, new in changes.items():
             cell.source = cell.source.replace(old, new)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "ISOVIZ_LEDGER": "off"}
-    nbclient.NotebookClient(notebook, timeout=250, resources={"metadata": {"path": str(folder)}}).execute(env=environment)
+    run_all(notebook, folder)
     cells = {cell.id: cell for cell in notebook.cells}
     return {name: cells[name].outputs for name in DEMONSTRATIONS}
 

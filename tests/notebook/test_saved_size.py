@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
-import nbclient
 import nbformat
 import pytest
+from given.notebooks import run_all
 
-ROOT = Path(__file__).parents[2]
 EDITOR = 'isoviz.LayoutEditor("<F, x, y>", space={"x": 4096, "y": 4096}, fields={"re": "float32", "im": "float32"})'
 EXPLORER = 'isoviz.explore(machine_options={"measure": "assumed"})'
 WIDGETS = "application/vnd.jupyter.widget-state+json"
@@ -25,10 +23,7 @@ def test_ten_views_are_saved_in_little_space(view: str, most: int, tmp_path: Pat
     code += "for each in views:\n    _ = each.session.wait()\n    each.close()"
     cell: Any = nbformat.v4.new_code_cell(code)  # type: ignore[no-untyped-call]
     notebook: Any = nbformat.v4.new_notebook(cells=[cell])  # type: ignore[no-untyped-call]
-    client = nbclient.NotebookClient(
-        notebook, timeout=250, store_widget_state=True, resources={"metadata": {"path": str(tmp_path)}}
-    )
-    client.execute(env={**os.environ, "PYTHONPATH": str(ROOT)})
+    run_all(notebook, tmp_path, store_widget_state=True)
     states = [each["state"] for each in notebook.metadata.widgets[WIDGETS]["state"].values()]
     assert sum("_esm" in state for state in states) == 10, "the state of all views is there"
     pictures = [output.data["text/html"] for output in cell.outputs if "text/html" in output.get("data", {})]

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-from pathlib import Path
 from typing import Any
 
-import nbclient
 import nbconvert
 import nbformat
 import pytest
+from given.notebooks import run_all
 
-ROOT = Path(__file__).parents[2]
 VIEW = "application/vnd.jupyter.widget-view+json"
 SETUP = """\
 import isoviz
@@ -57,9 +54,7 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> str:
         cell["id"] = name
         cells.append(cell)
     notebook: Any = nbformat.v4.new_notebook(cells=cells)  # type: ignore[no-untyped-call]
-    folder = str(tmp_path_factory.mktemp("viewer"))
-    client = nbclient.NotebookClient(notebook, timeout=250, store_widget_state=False, resources={"metadata": {"path": folder}})
-    client.execute(env={**os.environ, "PYTHONPATH": str(ROOT)})
+    run_all(notebook, tmp_path_factory.mktemp("viewer"), store_widget_state=False)
     for cell in notebook.cells:
         kinds = ["view" if VIEW in output.data else "picture" for output in cell.outputs if "data" in output]
         assert kinds in (["picture", "view"], []), f"{cell.id}: the picture of the last state comes first"
