@@ -43,7 +43,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What was collected stays to the end: the garbage collector need not look at it again and again."""
+    """What was collected stays to the end."""
+    _keep()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """What caches keep of a module stays, too."""
+    if nextitem is not None and nextitem.path != item.path:
+        _keep()
+
+
+def _keep() -> None:
+    """The garbage collector need not look again and again at what is there now."""
     gc.collect()
     gc.freeze()
 

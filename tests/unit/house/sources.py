@@ -14,7 +14,7 @@ PATHS = tuple(sorted((ROOT / "isoviz").rglob("*.py")))
 @cache
 def tree_of(path: Path) -> ast.Module:
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    gc.freeze()  # the garbage collector need not walk it again and again
+    gc.freeze()  # the garbage collector would walk it again and again
     return tree
 
 
