@@ -77,6 +77,8 @@ class BaseMemory(ABC):
     """A `RealMemory` with the name of the described memory. By default it holds no buffers and accepts nothing in `copy`."""
 
     takes = ""
+    lends_views = False
+    """Whether its ends are views of arrays of the caller, which need no closing."""
 
     def __init__(self, name: str) -> None:
         self.name = name

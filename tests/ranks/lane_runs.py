@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import gc
 import itertools
 import json
 import os
@@ -13,6 +14,8 @@ import signal
 import struct
 import sys
 import threading
+import time
+import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -27,6 +30,8 @@ from rank_runs import layout_of, machine_of
 from isoviz import FieldSpace, IndexSpace, Instance, Machine, Plan, Transfer, plan
 from isoviz.backends.mpi.world import World
 from isoviz.errors import Cancelled, InputError, RankError, RankLost
+from isoviz.machines import Channel, ChannelKind, LatencyBandwidth
+from isoviz.runtime.ranks.lanes.lane_events import PATIENCE
 from isoviz.runtime.ranks.lanes.lane_transfers import LaneTransfer
 from isoviz.runtime.ranks.rank_engine import RankEngine
 
@@ -63,12 +68,20 @@ class Case:
 
     def __init__(self, world: World, engine: RankEngine, made: Plan, seed: int) -> None:
         self.plan, self.seed, self.turn, self.rank = made, seed, 0, world.rank
+        self.world, self.engine = world, engine
+        self.routes: dict[str, int] = {}
         transfer = made.transfer
         self.sends = engine.node_of(transfer.source.memory) == world.rank
         self.receives = engine.node_of(transfer.destination.memory) == world.rank
         self.source = self._array(world, transfer.source) if self.sends else None
         self.room = self._array(world, transfer.destination) if self.receives else None
-        self.prepared = engine.prepare(made, self.source, self.room)
+        self.open()
+
+    def open(self) -> None:
+        self.prepared = self.engine.prepare(self.plan, self.source, self.room)
+
+    def close(self) -> None:
+        self.prepared.close()
 
     @staticmethod
     def _array(world: World, end: Instance) -> np.ndarray[Any, Any]:
@@ -100,9 +113,52 @@ class Case:
                 assert source[at : at + size].tobytes() == room[to : to + size].tobytes(), f"{self.plan} at {index} {name}"
 
 
-def engine_of(world: World, seed: str) -> tuple[Machine, RankEngine]:
+class SubmittedCase(Case):
+    """The same transfer, submitted again and again: over a lane where nothing speaks against it."""
+
+    def open(self) -> None:
+        self.latest: Any = None
+
+    def close(self) -> None:
+        self.note()
+
+    def note(self) -> None:
+        if self.latest is not None:
+            self.routes[self.latest.route] = self.routes.get(self.latest.route, 0) + 1
+        self.latest = None
+
+    def start(self, **options: Any) -> Any:
+        self.note()
+        self.turn += 1
+        if self.source is not None:
+            self.source[:] = self.content(self.turn)
+        self.latest = self.engine.submit(self.plan, self.source, self.room, **options)
+        return self.latest
+
+    def start_otherwise(self, rng: random.Random) -> Any:
+        """Sometimes with another array, or a token, of one rank; all ranks draw alike."""
+        way, rank = rng.randrange(12), rng.randrange(2)
+        is_mine = rank == self.rank
+        if way == 0 and is_mine and self.source is not None:
+            self.source = self._array(self.world, self.plan.transfer.source)
+        if way == 1 and is_mine and self.room is not None:
+            self.room = self._array(self.world, self.plan.transfer.destination)
+        return self.start(cancel=threading.Event()) if way == 2 and is_mine else self.start()
+
+
+def engine_of(world: World, seed: str, *, only_lanes: bool = False) -> tuple[Machine, RankEngine]:
+    """The engine of a random machine; `only_lanes`: between ranks it has channels only that lanes stand for."""
     machine = machine_of(random.Random(f"{seed} machine"), world.hosts)
     machine = replace(machine, memories=tuple(replace(memory, capacity=None) for memory in machine.memories))
+    if only_lanes:
+        channels = [channel for channel in machine.channels if channel.kind.prepares or not channel.kind.crosses_nodes]
+        rate = LatencyBandwidth(1e-7, 1e10)
+        for here, there in itertools.permutations(range(world.size), 2):
+            for kind, goal in ((ChannelKind.WINDOW, "reg"), (ChannelKind.PROCESS_WRITE, "sys")):
+                for memory in ("reg", "sys"):
+                    ends = f"node{here}.{memory}", f"node{there}.{goal}"
+                    channels.append(Channel(f"{seed} {ends} {kind}", kind, *ends, rate))
+        machine = replace(machine, channels=tuple(channels))
     return machine, RankEngine(machine, world.devices, world.transport)
 
 
@@ -168,16 +224,49 @@ def waited(event: Any, rng: random.Random, signals: Signals) -> BaseException | 
     return found
 
 
-def interleaved(world: World, seed: str, count: int) -> dict[str, Any]:
+def submitted(world: World, seed: str, count: int) -> dict[str, Any]:
+    """Random plans, each submitted some times, from several arrays; ranks that are late, also for longer than `PATIENCE`."""
+    machine, engine = engine_of(world, seed, only_lanes=True)
+    rng, routes, done = random.Random(seed), dict[str, int](), 0
+    with engine:
+        for number in range(count):
+            here = rng.randrange(world.size)
+            ends = here, (here + rng.randrange(1, world.size)) % world.size
+            largest = rng.choice((6, 6, 40, 200, 600))
+            made = direct_plan(rng, machine, world.size, ends, largest, most_hops=rng.choice((1, 1, 4)))
+            case = SubmittedCase(world, engine, made, number)
+            for _ in range(12):
+                late, who, seconds = rng.random(), rng.randrange(world.size), rng.choice((1e-4, 1e-3, 1e-3, 2 * PATIENCE))
+                until = time.perf_counter() + seconds
+                while late < 0.1 and who == world.rank and time.perf_counter() < until:
+                    os.sched_yield()
+                if rng.random() < 0.1:
+                    case.note()
+                    case.turn += 1
+                    if case.source is not None:
+                        case.source[:] = case.content(case.turn)
+                    engine.run(made, case.source, case.room)
+                else:
+                    case.start_otherwise(rng).wait(120)
+                case.check()
+                done += 1
+                engine.barrier()  # before the source changes
+            case.close()
+            for route, times in case.routes.items():
+                routes[route] = routes.get(route, 0) + times
+    return {"done": done, **routes}
+
+
+def interleaved(world: World, seed: str, count: int, kind: type[Case] = Case) -> dict[str, Any]:
     """Many at a time, urgent ones and cancels among them. What ends well has the right bytes; what is cancelled stays usable."""
-    machine, engine = engine_of(world, seed)
+    machine, engine = engine_of(world, seed, only_lanes=kind is SubmittedCase)
     rng, outcomes = random.Random(seed), {"done": 0, "cancelled": 0}
     signals = Signals()
     with engine:
         cases = []
         for number in range(8):
             ends = (0, 1) if number % 2 else (1, 0)
-            cases.append(Case(world, engine, direct_plan(rng, machine, world.size, ends, rng.choice((8, 100, 600))), number))
+            cases.append(kind(world, engine, direct_plan(rng, machine, world.size, ends, rng.choice((8, 100, 600))), number))
         for turn in range(count):
             order = rng.sample(range(8), 8)
             cancelled = {number for number in order if rng.random() < 0.15}
@@ -203,8 +292,103 @@ def interleaved(world: World, seed: str, count: int) -> dict[str, Any]:
                     cases[number].check()
             engine.barrier()
         for case in cases:
-            case.prepared.close()
-    return outcomes
+            case.close()
+    return outcomes | {"lane": sum(case.routes.get("lane", 0) for case in cases)}
+
+
+def submitted_ends(world: World, seed: str, _count: int) -> dict[str, Any]:
+    """What goes wrong where a plan has its lane: another plan, an array that does not fit, cancels, a fork."""
+    machine, engine = engine_of(world, seed, only_lanes=True)
+    said: dict[str, str] = {}
+    rng = random.Random(seed)
+    with engine:
+        case = SubmittedCase(world, engine, direct_plan(rng, machine, 2, (0, 1), 40), 1)
+        other = direct_plan(rng, machine, 2, (0, 1), 30)
+
+        def attempt(name: str, action: Callable[[], Any]) -> None:
+            try:
+                action()
+            except Exception as error:  # noqa: BLE001  # the test looks at it
+                said[name] = f"{type(error).__name__}: {error}"
+            else:
+                said[name] = "ok"
+
+        def usual(name: str) -> None:
+            for _ in range(4):
+                case.start().wait(120)
+                case.check()
+                engine.barrier()
+            said[f"after {name}"] = case.latest.route
+
+        usual("nothing")
+        attempt("another plan", lambda: engine.submit(case.plan if world.rank == 0 else other, case.source, None).wait(120))
+        usual("another plan")
+        attempt("another plan there", lambda: engine.submit(case.plan if world.rank else other, None, case.room).wait(120))
+        usual("another plan there")
+        short = np.zeros(1, np.uint8)
+        attempt(
+            "does not fit",
+            lambda: engine.submit(case.plan, case.source if world.rank == 0 else None, short if world.rank else None).wait(120),
+        )
+        usual("an array that does not fit")
+        for rank in range(2):  # one rank cancels before the other one has come
+            if rank == world.rank:
+                event = case.start()
+                event.cancel()
+            engine.barrier()
+            if rank != world.rank:
+                event = case.start()
+            attempt(f"cancelled by {rank}", partial(event.wait, 120))
+            engine.barrier()
+            usual(f"a cancel of {rank}")
+        attempt("urgent", lambda: engine.submit(case.plan, case.source, case.room, priority=True).wait(120))
+        if world.rank == 0:
+            said["forked"] = in_child(lambda: engine.submit(case.plan, case.source, None))
+        engine.barrier()
+        usual("a fork")
+    return {str(rank): each for rank, each in enumerate(engine_words(world, said))}
+
+
+def closing(world: World, seed: str, which: int) -> dict[str, Any]:
+    """A rank closes its engine while it has a transfer over a lane that the other one does not begin."""
+    machine, engine = engine_of(world, seed, only_lanes=True)
+    with engine:
+        case = SubmittedCase(world, engine, direct_plan(random.Random(seed), machine, 2, (0, 1), 40), 1)
+        for _ in range(4):
+            case.start().wait(120)
+            engine.barrier()
+        assert case.latest.route == "lane"
+        error = None
+        if world.rank == which:
+            event = case.start()
+            engine.close()
+            error = event.error(0)
+        engine_words(world, {})
+    return {str(rank): each for rank, each in enumerate(engine_words(world, {"error": type(error).__name__}))}
+
+
+def freed(world: World, seed: str, count: int) -> dict[str, Any]:
+    """Lanes keep no array: each is freed, and made again, at the same address or not."""
+    machine, engine = engine_of(world, seed, only_lanes=True)
+    rng, routes = random.Random(seed), dict[str, int]()
+    with engine:
+        for number in range(count):
+            made = direct_plan(rng, machine, 2, rng.choice(((0, 1), (1, 0))), 700, (rng.choice(("sys", "reg")),))
+            alive = []
+            for _ in range(3):
+                case = SubmittedCase(world, engine, made, number)
+                alive += [weakref.ref(each) for each in (case.source, case.room) if each is not None]
+                for _ in range(5):
+                    case.start().wait(120)
+                    case.check()
+                    engine.barrier()
+                case.close()
+                for route, times in case.routes.items():
+                    routes[route] = routes.get(route, 0) + times
+                del case
+            gc.collect()
+            assert not any(each() for each in alive)
+    return routes
 
 
 def ends(world: World, seed: str, _count: int) -> dict[str, Any]:
@@ -333,13 +517,13 @@ def engine_words(world: World, said: dict[str, str]) -> list[dict[str, str]]:
     return found
 
 
-def killed(world: World, seed: str, count: int) -> dict[str, Any]:
+def killed(world: World, seed: str, count: int, kind: type[Case] = Case) -> dict[str, Any]:
     """Rank 1 is killed in the middle of a chain: rank 0 learns of it, whether it sends or receives."""
-    machine, engine = engine_of(world, seed)
+    machine, engine = engine_of(world, seed, only_lanes=kind is SubmittedCase)
     rng = random.Random(seed)
     with engine:
         ends_of = (0, 1) if count % 2 else (1, 0)
-        case = Case(world, engine, direct_plan(rng, machine, 2, ends_of, 900), 1)
+        case = kind(world, engine, direct_plan(rng, machine, 2, ends_of, 900), 1)
         for _ in range(5):
             case.start().wait(120)
             engine.barrier()
@@ -358,11 +542,17 @@ def main() -> None:
     begin()
     way, seed, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
     with World(limit=20) as world:
-        ways = {
+        ways: dict[str, Callable[[World, str, int], Any]] = {
             "random": random_cases,
             "interleaved": interleaved,
             "ends": ends,
             "killed": killed,
+            "submitted": submitted,
+            "submitted at a time": partial(interleaved, kind=SubmittedCase),
+            "submitted ends": submitted_ends,
+            "submitted killed": partial(killed, kind=SubmittedCase),
+            "closing": closing,
+            "freed": freed,
             "refused": refused,
             "full": without_room,
             "apart": partial(refused, most_hops=3),  # between hosts, pageable memory goes through registered memory

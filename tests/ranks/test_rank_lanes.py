@@ -70,3 +70,49 @@ def test_a_killed_rank_is_told(way: str) -> None:
     done = run(2, SCRIPT, "killed", "killed", way, seconds=150, survivors=True)
     said = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
     assert said["error"] in ("RankLost", "RankError") and said["rank"] in (1, None), done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=pytest.mark.full)])
+def test_submitted_again(ranks: int, full: bool, report: Callable[[str, object], None]) -> None:
+    """Random plans that come again, from several arrays, with late ranks, tokens and runs between them."""
+    found = run_json(ranks, SCRIPT, "submitted", f"submitted {ranks}", "80" if full else "6", seconds=280)
+    assert found["lane"] > found["done"] / ranks / 4
+    report("submitted transfers between ranks, verified", found["done"])
+    report("of these over lanes on a rank", found["lane"])
+
+
+def test_submitted_at_a_time(full: bool, report: Callable[[str, object], None]) -> None:
+    """As prepared ones: eight in both directions, in any order, with cancels, time limits and signals."""
+    found = run_json(2, SCRIPT, "submitted at a time", "at a time", "150" if full else "6", seconds=280)
+    assert found["done"] > found["cancelled"] > 0 and found["lane"] > 8
+    report("submitted transfers over lanes at a time", found["lane"])
+
+
+def test_ends_of_submitted_transfers() -> None:
+    """What goes wrong is told at both ends as without lanes, and the lane goes on."""
+    found = run_json(2, SCRIPT, "submitted ends", "ends", "1", seconds=150)
+    for each in found.values():
+        assert each["another plan"].startswith("RankError") and "has another plan" in each["another plan"]
+        assert each["another plan there"].startswith("RankError") and "has another plan" in each["another plan there"]
+        assert each["urgent"].startswith("InputError")
+        assert {said for name, said in each.items() if name.startswith("after")} == {"lane"}
+    assert found["1"]["does not fit"].startswith("ArrayError: destination array")
+    assert found["0"]["does not fit"].startswith("RankError: rank 1: destination array")
+    assert all(found[rank][f"cancelled by {rank}"].startswith("Cancelled") for rank in "01")
+    assert found["0"]["forked"] == "ForkedError"
+
+
+@pytest.mark.parametrize("rank", ["0", "1"])
+def test_an_engine_that_closes_cancels_its_submitted_transfers(rank: str) -> None:
+    assert run_json(2, SCRIPT, "closing", "closing", rank, seconds=150)[rank] == {"error": "Cancelled"}
+
+
+def test_lanes_keep_no_array(full: bool) -> None:
+    found = run_json(2, SCRIPT, "freed", "freed", "20" if full else "3", seconds=200)
+    assert found["lane"] >= found["scheduler"] / 2
+
+
+def test_a_killed_rank_is_told_to_submitted_transfers() -> None:
+    done = run(2, SCRIPT, "submitted killed", "killed", "1", seconds=150, survivors=True)
+    said = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
+    assert said["error"] in ("RankLost", "RankError") and said["rank"] in (1, None), done.stderr[-2000:]

@@ -175,6 +175,7 @@ class HostMemory(BaseMemory):
     """
 
     takes = "a NumPy array"
+    lends_views = True
 
     def __init__(self, name: str, kept: int = 256 << 20, *, numa: int | None = None, stands_in: bool = False) -> None:
         super().__init__(name)

@@ -38,6 +38,8 @@ class RegMemory(HostMemory):
 
     takes = "a NumPy array in memory that isoviz has allocated for the ranks of this host"
 
+    lends_views = True
+
     def __init__(self, name: str, windows: Windows, kept: int = 256 << 20) -> None:
         super().__init__(name, kept)
         self._windows = windows

@@ -25,13 +25,13 @@ from isoviz.runtime.engine.driver import Driver
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.execution import Execution
 from isoviz.runtime.engine.idle_channels import IdleChannels
+from isoviz.runtime.engine.inline import KnownCopies, inline_of
 from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
 from isoviz.runtime.engine.open_devices import OpenedDevices, bundle_of
 from isoviz.runtime.engine.peers import Peers
 from isoviz.runtime.engine.prepared_plans import PreparedPlans
 from isoviz.runtime.engine.prepared_transfer import PreparedTransfer, never, opened
 from isoviz.runtime.engine.progress import setting, tell, watch
-from isoviz.runtime.engine.small_copies import PreparedCopies, is_small
 from isoviz.runtime.pipeline import work_of
 from isoviz.runtime.trace.report import Report, emulated, unmeasured
 from isoviz.runtime.trace.trace import RequestSpan, Trace, TransferSpan
@@ -89,8 +89,8 @@ class BaseEngine:
         self.request_bytes = request_bytes
         self.options = Options() if options is None else options
         self._numbers = itertools.count()
-        self._plans = PreparedPlans(real)
-        self._prepared = PreparedCopies(real, self._driver.state_of)
+        self._plans = PreparedPlans(real, partial(inline_of, machine, self._driver.state_of, request_bytes))
+        self._copies = KnownCopies(self._plans)
         self._transfers: WeakSet[PreparedTransfer] = WeakSet()
 
     def _parts(
@@ -116,7 +116,7 @@ class BaseEngine:
             prepared.close()
         self._driver.real.forget()
         self._plans.clear()
-        self._prepared.clear()
+        self._copies.clear()
 
     # ---- transfers
 
@@ -154,12 +154,13 @@ class BaseEngine:
             driver.require_open()
             return Event.of_nothing()
         here, there = ends
-        known = self._prepared.of(here, there, priority, self.options)
-        if known.copies:
-            event = self._idle.at_once(known.plan, known.state, partial(known.carry_out, source, destination))
+        known = self._copies.of(here, there, priority, self.options)
+        plan, inline = known.plan, known.inline
+        if inline is not None:
+            event = self._idle.at_once(plan, inline.state, inline.move(plan, source, destination))
             if event is not None:
                 return event
-        return self.submit(known.plan, source, destination)
+        return self._scheduled(plan, source, destination, None, True, None)
 
     @defer_interrupts()
     def prepare(
@@ -191,7 +192,7 @@ class BaseEngine:
         prepared = self._plans.of(plan)
         self._driver.require_open()
         submit = partial(self.submit, plan, source, destination, priority=priority)
-        is_single = self._is_single_request(plan, prepared)
+        is_single = prepared.inline is not None
         if not is_single and not self._is_queued_at_once(plan, prepared):
             return PreparedTransfer(plan, submit, never, None)
         ends = opened(plan, prepared, (source, destination))
@@ -200,11 +201,6 @@ class BaseEngine:
         made = PreparedTransfer(plan, submit, partial(at_once, plan, channel), ends)
         self._transfers.add(made)
         return made
-
-    def _is_single_request(self, plan: Plan, prepared: PreparedPlan) -> bool:
-        """Whether a transfer between objects of this process is one small request that needs no device."""
-        kinds = [self.machine.memory(name).kind for name in plan.every_memory]
-        return is_small(plan, prepared.channels[0]) and not any(kind.is_file_system for kind in kinds)
 
     def _is_queued_at_once(self, plan: Plan, prepared: PreparedPlan) -> bool:
         """Whether a transfer has one hop, over an asynchronous channel that takes all of its requests at a time."""
@@ -216,7 +212,6 @@ class BaseEngine:
     def _moved_at_once(self, plan: Plan, channel: ChannelState, ends: OpenEnds) -> Event | None:
         return self._idle.at_once(plan, channel, ends.move)
 
-    @defer_interrupts()
     def submit(
         self,
         plan: Plan,
@@ -230,7 +225,7 @@ class BaseEngine:
         """Carry out a plan; returns at once.
 
         A transfer that is a single request of a few KiB costs less than handing it to another thread. If it needs no device and
-        its channel can take it now, this thread carries it out, and it has ended when this returns.
+        its channel is idle, this thread carries it out, and it has ended when this returns (`Event.route` is `inline`).
 
         `source` and `destination` are as in `run`. `priority` replaces the transfer's priority. Without `pipelined`, every hop
         moves all chunks before the next hop begins.
@@ -241,8 +236,28 @@ class BaseEngine:
             EngineClosed: after `close`.
             ForkedError: in a forked child.
         """
+        if pipelined is True and cancel is None and source is not None and destination is not None:
+            self._driver.home.require()
+            inline = self._plans.of(plan).inline
+            if inline is not None and inline.may_submit and (priority is None or type(priority) is int):
+                event = self._idle.at_once(plan, inline.state, inline.move(plan, source, destination))
+                if event is not None:
+                    return event
         checks.flag_argument("submit", "pipelined", pipelined)
         checks.expect_token("submit", cancel)
+        return self._scheduled(plan, source, destination, priority, pipelined, cancel)
+
+    @defer_interrupts()
+    def _scheduled(
+        self,
+        plan: Plan,
+        source: Any | None,
+        destination: Any | None,
+        priority: int | None,
+        pipelined: bool,
+        cancel: CancelToken | None,
+    ) -> Event:
+        """The event of a transfer that the scheduler carries out."""
         return self._submitted(plan, source, destination, priority, pipelined, cancel, self._driver.complete).event
 
     @defer_interrupts()

@@ -27,6 +27,10 @@ class Event:
     learn of the end.
     """
 
+    route = "scheduler"
+    """How it is carried out: by the `scheduler`, or `inline`, by the thread that submits it. Between ranks also `eager`, inside a
+    message, or over a `lane`, through memory that both ranks of a host map."""
+
     def __init__(
         self,
         plan: Plan | None,

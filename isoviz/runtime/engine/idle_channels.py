@@ -31,6 +31,7 @@ class IdleChannels:
     def at_once(self, plan: Plan, channel: ChannelState, carry_out: Callable[[], BaseException | None]) -> Event | None:
         """The event of a small transfer that this thread has carried out; None if its channel is not idle."""
         event = Event(plan)
+        event.route = "inline"
         return event if self.borrow(channel, event, lambda: event.end(carry_out())) else None
 
     def borrow(self, channel: ChannelState, borrower: object, carry_out: Callable[[], object]) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from collections import OrderedDict
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from isoviz import checks
 from isoviz.layouts.copies import without_lists
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from isoviz.planner import Instance, PathPlan, Plan
     from isoviz.runtime.engine.open_devices import OpenedDevices
     from isoviz.runtime.protocols import RealChannel, RealMemory
+    from isoviz.scheduling.pool import ChannelState
     from isoviz.scheduling.work import Work
 
 
@@ -82,6 +83,15 @@ class Handling(NamedTuple):
     is_small: tuple[bool, ...]
 
 
+class Inlined(Protocol):
+    """What carries out a small plan in the caller's thread (`isoviz.runtime.engine.inline`)."""
+
+    state: ChannelState
+    may_submit: bool
+
+    def move(self, plan: Plan, source: Any, destination: Any) -> Callable[[], BaseException | None]: ...
+
+
 class PreparedPlan:
     """A plan on the channels of an engine. Any thread may use it.
 
@@ -91,6 +101,7 @@ class PreparedPlan:
     - `is_asynchronous`: for every hop, whether its channel is asynchronous.
     - `cleared`: for every ring buffer, whether the hop behind it moves more padding than the hop before it.
     - `first`: the copies of the first chunk of a path, by hop, if there are few.
+    - `inline`: what carries out a small plan in the caller's thread; None for other plans.
 
     It does not refer to the plan, so that it ends with the plan.
     """
@@ -104,6 +115,7 @@ class PreparedPlan:
             any(later > here for here, later in zip(*pair, strict=True)) for path in plan.paths for pair in pairwise(path.padding)
         ]
         self.first: dict[int, Copies] = {}
+        self.inline: Inlined | None = None
         self._at_once = [channel.at_once and not channel.is_asynchronous for channel in channels]
         self._bytes = plan.bytes
         self._works: dict[tuple[int | None, bool], Work] = {}
@@ -187,10 +199,10 @@ def _receiver(memory: RealMemory) -> Callable[[Any], Any] | None:
 
 
 class PreparedPlans:
-    """The plans that an engine has prepared. Any thread may use it."""
+    """The plans that an engine has prepared. Any thread may use it. `inline` makes what carries out small plans."""
 
-    def __init__(self, real: OpenedDevices) -> None:
-        self._real = real
+    def __init__(self, real: OpenedDevices, inline: Callable[[Plan, PreparedPlan], Inlined | None]) -> None:
+        self._real, self._inline, self.machine = real, inline, real.machine
         self._known: OrderedDict[int, tuple[weakref.ref[Plan], PreparedPlan]] = OrderedDict()
 
     def __len__(self) -> int:
@@ -208,6 +220,7 @@ class PreparedPlans:
             return known[1]
         memories = self._real.memories(plan)
         found = PreparedPlan(plan, memories, [self._real.channel(hop.channel) for hop in plan.every_hop])
+        found.inline = self._inline(plan, found)
         mine = weakref.ref(self)
 
         def ended(reference: weakref.ref[Plan]) -> None:

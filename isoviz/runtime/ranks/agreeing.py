@@ -14,6 +14,7 @@ until it is cancelled if the other rank has no part in that transfer.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -49,6 +50,8 @@ class EarlyMessages:
         self._ahead: set[int] = set()
         """The reached numbers above it: several threads may submit."""
         self._kept: dict[int, list[tuple[int, object]]] = {}
+        self.on_lanes: dict[int, Callable[[], None]] = {}
+        """What is called at a message about a transfer that waits for its lane. It must not lock."""
 
     def is_past(self, number: int) -> bool:
         """Whether this rank has reached a transfer."""
@@ -59,7 +62,14 @@ class EarlyMessages:
         if self.is_past(number):
             return False
         self._kept.setdefault(number, []).append((sender, message))
+        refused = self.on_lanes.get(number)
+        if refused is not None:
+            refused()
         return True
+
+    def has(self, number: int) -> bool:
+        """Whether there is a message about a transfer that is still to come."""
+        return number in self._kept
 
     def reach(self, number: int) -> list[tuple[int, object]]:
         """Note that this rank has reached a transfer. Returns the messages about it, each with its sender."""

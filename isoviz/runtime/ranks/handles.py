@@ -51,11 +51,22 @@ class ReceivingLane(Protocol):
     def is_free(self) -> bool:
         """Whether the sender writes nothing: that turn is over, or was cancelled before it began."""
 
-    def next_turn(self) -> int:
+    def next_turn(self, number: int = 0) -> int:
         """Let the sender write for the next turn, and not for later ones. Returns its number.
 
-        0 if the sender may still write for the turn before.
+        0 if the sender may still write for the turn before, or if that has a larger `number`. A turn without a number follows the
+        one before.
         """
+
+    def withdraw(self, turn: int) -> bool:
+        """Take the credit of a turn back. Whether the sender writes nothing in it; else it has begun, or leaves it alone."""
+
+    @property
+    def was_left_alone(self) -> bool:
+        """Whether the sender has written nothing in the turn that was over last, because its credit was withdrawn."""
+
+    def stir(self) -> None:
+        """Wake a thread of this rank that waits."""
 
     def is_over(self, turn: int) -> bool:
         """Whether the sender has ended this turn: it writes nothing any more, and what it wrote can be read."""
@@ -104,6 +115,9 @@ class SendingLane(Protocol):
     @property
     def parts(self) -> Sequence[LanePart]: ...
 
+    may_share: bool
+    """Whether the receiver may move parts of this source."""
+
     @property
     def turn(self) -> int:
         """The turn that has ended last; 0 before the first one."""
@@ -113,6 +127,15 @@ class SendingLane(Protocol):
 
     def wait(self, turn: int) -> bool:
         """Wait some milliseconds at most for the credit of a turn, and return whether it is there."""
+
+    def begin_credited(self, turn: int) -> bool:
+        """Begin a turn if its credit is there and was not withdrawn."""
+
+    def was_withdrawn(self, turn: int) -> bool:
+        """Whether the credit of a turn was taken back."""
+
+    def stir(self) -> None:
+        """Wake a thread of this rank that waits."""
 
     @property
     def receiver_has_closed(self) -> bool: ...

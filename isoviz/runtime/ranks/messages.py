@@ -128,6 +128,33 @@ class LaneOffer(NamedTuple):
     lies: Instance | None = None
 
 
+class LaneEnd(NamedTuple):
+    """The receiver of a plan that comes again offers its end of a lane for submitted transfers; without `address` it has gone."""
+
+    plan: Digest
+    address: object
+    lies: Instance | None = None
+
+
+class LaneUse(NamedTuple):
+    """The answer of the sender to a `LaneEnd`: it looks for credits. Later it says where its `source` is, and how that lies.
+
+    `is_gone`: its array has ended, and the lane with it. `is_refused`: it uses no lane for this plan.
+    """
+
+    plan: Digest
+    source: object = None
+    lies: Instance | None = None
+    is_gone: bool = False
+    is_refused: bool = False
+
+
+class NoLane(NamedTuple):
+    """The receiver carries out a transfer without the lane that its plan has."""
+
+    transfer: int
+
+
 class Word(NamedTuple):
     """The last word on a transfer, from the rank of its destination: it is complete, or the error."""
 

@@ -6,6 +6,7 @@ A wait ends with an error if the rank that has to write is lost.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from isoviz.errors import RankLost
 from isoviz.runtime.engine.interrupts import defer_interrupts
 
 if TYPE_CHECKING:
+    from isoviz.runtime.engine.event import Event
     from isoviz.runtime.ranks.transport import Transport
 
 TICK = 0.1
@@ -45,6 +47,11 @@ class Post:
         """Deliver messages in this thread for a moment, until something is over."""
         if not is_over():
             self._poll(is_over)
+
+    def poll_for(self, event: Event, until: float | None) -> None:
+        """Deliver messages in this thread for a moment, until an event has ended, or until a time (`time.monotonic`)."""
+        if not event.done:
+            self.poll(lambda: event.done or (until is not None and time.monotonic() >= until))
 
     def send_to(self, ranks: Iterable[int], message: object) -> None:
         """Send a message to some ranks, except to this one and to those that are gone."""

@@ -24,6 +24,7 @@ from isoviz.runtime.ranks.gathering import Gathering
 from isoviz.runtime.ranks.joint_run import JointRun
 from isoviz.runtime.ranks.known_plans import KnownPlan, KnownPlans
 from isoviz.runtime.ranks.lanes.lane_preparation import prepare_lane
+from isoviz.runtime.ranks.lanes.lane_submits import LaneSubmits
 from isoviz.runtime.ranks.lanes.lane_transfers import LaneRuntime, LaneTransfer
 from isoviz.runtime.ranks.merging import RankPart, merged
 from isoviz.runtime.ranks.messages import for_others, picklable
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from isoviz.runtime.engine.progress import ProgressCallback
     from isoviz.runtime.protocols import CancelToken
     from isoviz.runtime.ranks.handles import RankDevices
+    from isoviz.runtime.ranks.lanes.lane_events import Request
     from isoviz.runtime.ranks.transport import Transport
     from isoviz.runtime.trace.report import Report
     from isoviz.scheduling.pool import Policy
@@ -86,18 +88,25 @@ class RankEngine(BaseEngine):
     A rank is a node: it has the memories of the node with its number, and carries out the hops that read them. `copy` moves data
     between the memories of this rank alone. All ranks call the other methods together: `run`, `run_parts`, `gather`, `barrier`,
     and `submit`, with the same plans in the same order.
+
+    A submitted transfer between two ranks of one host costs no message once its plan has come with the same arrays before, unless
+    `lanes` is false on one of the ranks (`isoviz.runtime.ranks.lanes.lane_submits`).
     """
 
     devices: RankDevices
     _clock = ClockOffset(0.0, 0.0)
     _clock_asked = -math.inf
 
-    def __init__(self, machine: MachineLike, devices: RankDevices, transport: Transport, **options: Any) -> None:
+    def __init__(
+        self, machine: MachineLike, devices: RankDevices, transport: Transport, *, lanes: bool = True, **options: Any
+    ) -> None:
         self.transport, self.rank = transport, transport.rank
         super().__init__(machine, devices, **options)
         self._known = KnownPlans(self.machine)
         self._attached: dict[Callable[[RankEngine], Attached], Attached] = {}
         self._gathering = Gathering(self._peers.post)
+        self._lane_submits = LaneSubmits(self._lane_runtime, self._submit_again, self._in_one_hop, lanes=lanes)
+        self._peers.heard_of_lanes = self._lane_submits.heard
         self._peers.start(self._driver)
 
     def _parts(
@@ -128,13 +137,32 @@ class RankEngine(BaseEngine):
         if len(self._known.of(plan).ranks) > 1:
             self._peers.count()
 
-    def submit(self, plan: Plan, source: Any | None = None, destination: Any | None = None, **options: Any) -> Event:
+    @defer_interrupts()
+    def submit(
+        self,
+        plan: Plan,
+        source: Any | None = None,
+        destination: Any | None = None,
+        *,
+        priority: int | None = None,
+        pipelined: bool = True,
+        cancel: CancelToken | None = None,
+    ) -> Event:
         """Carry out this rank's part of a plan; see `Engine.submit`. All ranks submit the same plans in the same order.
 
         The event ends when the whole plan has ended. Without a part in the plan, it has ended at once.
         """
-        if self.has_part_in(plan):
-            return super().submit(plan, source, destination, **options)
+        known = self._known.of(plan)
+        if self.rank in known.ranks:
+            if len(known.ranks) != 2 or cancel is not None or pipelined is not True:
+                return super().submit(plan, source, destination, priority=priority, pipelined=pipelined, cancel=cancel)
+            self._driver.home.require()
+            chosen = None if priority is None else checks.priority(priority)
+            number, event = self._lane_submits.start(plan, known, (source, destination), chosen)
+            if event is not None:
+                return event
+            over = self._driver.complete
+            return self._submitted(plan, source, destination, chosen, True, None, over, number=number).event
         self.skip(plan)
         event = Event(plan)
         event.end()
@@ -152,18 +180,22 @@ class RankEngine(BaseEngine):
         arrived: Callable[[], None] | None = None,
         chunks: int | None = None,
         waits: bool = False,
+        number: int | None = None,
+        event: Event | None = None,
     ) -> RankExecution:
         driver, peers = self._driver, self._peers
         driver.home.require()
         known = self._known.of(plan)
-        number = peers.number(known.ranks)
+        number = peers.number(known.ranks) if number is None else number
+        self._lane_submits.plain(known, number)
         try:
             prepared = self._plans.of(plan)
             work = self._work(plan, prepared, priority, pipelined, chunks)
             peers.require(work)
             ends, memories, channels = (source, destination), prepared.memories, prepared.channels
             given = plan, partial(driver.cancel, number), arrived, driver.callbacks.put
-            event = RankEvent(peers.post, *given) if len(known.ranks) > 1 else Event(*given)
+            if event is None:
+                event = RankEvent(peers.post, *given) if len(known.ranks) > 1 else Event(*given)
             own = plan, work, event, ends, memories, channels, cancel, over, waits, prepared
             execution = RankExecution(self.rank, self.devices, number, *own)
             execution.submitted = time.perf_counter()
@@ -176,6 +208,12 @@ class RankEngine(BaseEngine):
             raise
         begin()
         return execution
+
+    def _submit_again(self, request: Request, number: int, event: Event) -> None:
+        """Submit a transfer that was to go over a lane."""
+        source, destination = request.ends
+        over = self._driver.complete
+        self._submitted(request.plan, source, destination, request.priority, True, None, over, number=number, event=event)
 
     def _work(self, plan: Plan, prepared: PreparedPlan, priority: int | None, pipelined: bool, chunks: int | None) -> Work:
         """The work of a plan, with the rank of every hop and of the destination.
@@ -317,6 +355,7 @@ class RankEngine(BaseEngine):
 
     def close(self) -> None:
         if self._driver.home.is_here:
+            self._lane_submits.close()
             for each in list(self._lane_runtime.transfers):
                 each.close()
             while self._attached:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -29,7 +29,10 @@ from isoviz.runtime.ranks.messages import (
     Gathered,
     Gone,
     Landed,
+    LaneEnd,
     LaneOffer,
+    LaneUse,
+    NoLane,
     Offer,
     Riding,
     Tell,
@@ -77,8 +80,7 @@ class RankEvent(Event):
     def error(self, timeout: float | None = None) -> BaseException | None:
         timeout = checks.timeout(timeout)
         until = None if timeout is None else time.monotonic() + timeout
-        if not self.done:
-            self._post.poll(lambda: self._ended or (until is not None and time.monotonic() >= until))
+        self._post.poll_for(self, until)
         return super().error(timeout if until is None else max(0.0, until - time.monotonic()))
 
 
@@ -95,6 +97,9 @@ class RankPeers(Peers):
         self.post = Post(transport)
         self.waiters = Dispatcher("lanes", WAITERS)
         self._openers = Dispatcher("openers", OPENERS)
+        self._lane_offers = Dispatcher("lane offers", 1)
+        self.heard_of_lanes: Callable[[int, LaneEnd | LaneUse], None] = lambda *_: None
+        """Takes what other ranks say about lanes, in their order, in a thread of its own."""
         self._arbiter = ArbiterByPost(self.post, capacity) if self.rank == 0 else None
         self._numbers = itertools.count()
         self._own_numbers = iter(range(-1 - self.rank, -(1 << 60), -self.size))
@@ -108,7 +113,7 @@ class RankPeers(Peers):
 
     @property
     def dispatchers(self) -> Sequence[Dispatcher]:
-        return self._openers, self.waiters
+        return self._openers, self.waiters, self._lane_offers
 
     # ---- numbers
 
@@ -248,6 +253,11 @@ class RankPeers(Peers):
             self.transport.give_up(message.rank, message.reason)
         elif type(message) is Gathered:
             self.post.put((Gathered, message.turn, sender), message.value)
+        elif type(message) is NoLane:
+            with self.driver.lock:
+                self.agreement.early.keep(message.transfer, sender, message)
+        elif isinstance(message, LaneEnd | LaneUse):
+            self._lane_offers.put(partial(self.heard_of_lanes, sender, message))
         elif isinstance(message, Offer | Word | Landed | LaneOffer):
             self.post.put((type(message), message.transfer), message)
 

@@ -826,7 +826,7 @@ def test_plans_of_files_are_not_kept(tmp_path: Path) -> None:
         for number in range(5):
             engine.copy(array, "<F, x>", tmp_path / f"{number}.npy", "<F, x>").wait(120)
             engine.copy(array, "<F, x>", np.zeros(64), "<F, x>").wait(120)
-        assert len(engine._prepared) == 1
+        assert len(engine._copies) == 1
 
 
 @pytest.mark.parametrize("overlap", [True, False])

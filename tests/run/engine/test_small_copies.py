@@ -23,7 +23,7 @@ from isoviz.errors import Cancelled, DeviceError, EngineClosed, FileError, RunEr
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind
 from isoviz.runtime.device_bases import BaseChannel
 from isoviz.runtime.engine.event import Event
-from isoviz.runtime.engine.small_copies import AT_ONCE
+from isoviz.runtime.engine.inline import AT_ONCE
 from isoviz.runtime.protocols import Bound, Holds
 
 pytestmark = pytest.mark.usefixtures("no_leaked_files")

@@ -10,6 +10,7 @@ import os
 import random
 import signal
 import threading
+import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -23,10 +24,12 @@ from run_cases import assumed_machine, elements, no_leaked_files, random_bytes
 
 from isoviz import Engine, FieldSpace, IndexSpace, Options, Plan, Transfer, plan
 from isoviz.backends.devices import ThisComputer
+from isoviz.backends.host.host_memory import HostMemory, HostStore, Memcpy
 from isoviz.errors import Cancelled, EngineClosed, InputError, RunError, TransferError
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Machine, Memory, MemoryKind
 from isoviz.runtime.device_bases import BaseChannel
 from isoviz.runtime.engine.device_errors import Closing
+from isoviz.runtime.engine.inline import AT_ONCE
 from isoviz.runtime.engine.interrupts import defer_interrupts
 from isoviz.runtime.engine.prepared_plans import MOST_WORKS, SMALL_REQUEST
 from isoviz.runtime.protocols import Bound
@@ -97,7 +100,7 @@ def held_up(devices: Watched) -> tuple[threading.Event, threading.Event]:
     return arrived, gate
 
 
-@pytest.mark.parametrize(("nbytes", "is_mine"), [(1, True), (8, True), (SMALL_REQUEST, True), (SMALL_REQUEST + 1, False)])
+@pytest.mark.parametrize(("nbytes", "is_mine"), [(1, True), (8, True), (AT_ONCE, True), (AT_ONCE + 1, False)])
 def test_a_small_transfer_is_carried_out_by_its_submitter(nbytes: int, is_mine: bool) -> None:
     machine, devices = row(), Watched()
     made, me = along(machine, nbytes), threading.current_thread().name
@@ -108,8 +111,78 @@ def test_a_small_transfer_is_carried_out_by_its_submitter(nbytes: int, is_mine: 
             assert event.done or not is_mine
             event.wait(120)
             assert event.bytes_done == nbytes and event.progress == 1
+            assert event.route == ("inline" if is_mine else "scheduler")
             np.testing.assert_array_equal(source, destination)
     assert devices.threads == [me if is_mine else OWN] * 5
+
+
+def test_arrays_that_come_again_and_change() -> None:
+    """Their moves are kept: never for other bytes, and never past a device of the caller."""
+    machine, space = row(), IndexSpace(x=64, y=8)
+    made = plan(Transfer.whole(space, BYTE, "m0", "<F, x, y>", "m1", "<F, y, x>"), machine, "full")
+    rng, rooms = np.random.default_rng(5), [np.zeros(512, "u1") for _ in range(3)]
+    with Engine(machine) as engine:
+        for turn in range(60):
+            source = rooms[turn % 2 if turn > 40 else 0]
+            source[:] = rng.integers(0, 255, 512)
+            destination = np.zeros((64, 8), "u1") if turn % 7 == 3 else rooms[2].reshape(64, 8)
+            destination[:] = 0
+            assert engine.submit(made, source, destination).route == "inline"
+            np.testing.assert_array_equal(destination, source.reshape(8, 64).T)
+        for wrong in (rooms[0][:511], rooms[0].view("u2"), rooms[0][::-1]):
+            with pytest.raises(InputError):
+                engine.submit(made, wrong, rooms[2]).wait(120)
+        rooms[2].flags.writeable = False
+        with pytest.raises(InputError):
+            engine.submit(made, rooms[0], rooms[2]).wait(120)
+        with pytest.raises(TransferError):
+            engine.submit(made, rooms[0], rooms[0]).wait(120)
+        rooms[0].resize(1024, refcheck=False)
+        with pytest.raises(InputError):
+            engine.submit(made, rooms[0], rooms[1]).wait(120)
+
+
+def test_arrays_are_not_kept() -> None:
+    machine = row()
+    made, (source, destination) = along(machine, 64), ends(64)
+    with Engine(machine) as engine:
+        for _ in range(4):
+            engine.submit(made, source, destination).wait(120)
+        alive = weakref.ref(source), weakref.ref(destination)
+        del source, destination
+        gc.collect()
+        assert not any(each() is not None for each in alive)
+
+
+def test_what_a_device_of_the_caller_changes_is_never_skipped() -> None:
+    """Classes derived from those of isoviz: each sees every transfer."""
+    seen: list[str] = []
+
+    class Counted(Memcpy):
+        def move(self, *args: Any) -> int:
+            seen.append("move")
+            return super().move(*args)
+
+    class Described(HostMemory):
+        def source(self, *args: Any) -> HostStore:
+            seen.append("source")
+            return super().source(*args)
+
+    class OwnMemory(ThisComputer):
+        def memory(self, memory: Memory) -> Any:
+            return Described(memory.name)
+
+    class OwnChannel(ThisComputer):
+        def channel(self, channel: Channel, source: Bound, destination: Bound) -> Any:
+            return Counted()
+
+    for devices in (OwnChannel(), OwnMemory()):
+        machine = row()
+        made, given = along(machine, 64), ends(64)
+        with Engine(machine, devices) as engine:
+            for _ in range(5):
+                engine.submit(made, *given).wait(120)
+    assert seen == ["move"] * 5 + ["source"] * 5
 
 
 def test_several_requests_or_hops_leave_the_submitter_alone() -> None:

@@ -20,6 +20,7 @@ from isoviz.backends.mpi.lanes.page import (
     FAILED,
     IS_STRICT,
     LEFT,
+    LEFT_ALONE,
     MOVED,
     OK,
     PULLED,
@@ -29,6 +30,7 @@ from isoviz.backends.mpi.lanes.page import (
     STATE,
     TAKEN,
     UNPULLED,
+    WITHDRAWN,
     Page,
     fence,
 )
@@ -77,18 +79,22 @@ class ReceivingLane:
         """Whether that transfer is over, or was cancelled before the sender began it: the sender writes nothing."""
         words = self._page.words
         turn = words[CREDIT]
-        return words[DONE] >= turn or (words[CANCEL] >= turn and words[BEGUN] < turn)
+        return words[DONE] >= turn or (max(words[CANCEL], words[WITHDRAWN]) >= turn and words[BEGUN] < turn)
 
-    def next_turn(self) -> int:
-        """Let the sender write for the next transfer, and return its number; 0 if it may still write for this one."""
+    def next_turn(self, number: int = 0) -> int:
+        """Let the sender write for the next transfer, and return its number; 0 if it may still write for this one.
+
+        `number` is that of the next transfer where the ranks count otherwise than one by one.
+        """
         words = self._page.words
         turn = words[CREDIT]
-        if not self.is_free:
+        if not self.is_free or 0 < number <= turn:
             return 0
+        number = number or turn + 1
         if words[PULLS]:
             words[TAKEN] = words[CLAIMED] = words[PULLED] = words[UNPULLED] = words[LEFT] = self._bytes_pulled = 0
-        self._page.post(CREDIT, turn + 1)
-        return turn + 1
+        self._page.post(CREDIT, number)
+        return number
 
     def share(self, pulls: Sequence[LanePart], kept: object) -> None:
         """Move parts in this rank as well: `pulls` are those of the sender, as moves of this process. `kept` is kept."""
@@ -143,7 +149,7 @@ class ReceivingLane:
     def error(self) -> Exception | None:
         """How the transfer that ended last has ended."""
         state = self._page.words[STATE]
-        if state == OK:
+        if state in (OK, LEFT_ALONE):
             return None
         return Cancelled("cancelled; some of its bytes may be in place") if state == CANCELLED else RankError(self._page.reason)
 
@@ -152,6 +158,24 @@ class ReceivingLane:
         self._page.words[CANCEL] = turn
         fence()
         return self._page.words[BEGUN] < turn
+
+    def withdraw(self, turn: int) -> bool:
+        """Take the credit of a transfer back. Whether the sender writes nothing for it because it has not begun.
+
+        Otherwise it has begun, or it finds out and leaves the transfer alone.
+        """
+        self._page.words[WITHDRAWN] = turn
+        fence()
+        return self._page.words[BEGUN] < turn
+
+    @property
+    def was_left_alone(self) -> bool:
+        """Whether the transfer that ended last was withdrawn before it began."""
+        return self._page.words[STATE] == LEFT_ALONE
+
+    def stir(self) -> None:
+        """Wake a thread that waits for the end of a transfer."""
+        self._page.stir(DONE)
 
     @property
     def sender_has_closed(self) -> bool:
@@ -184,6 +208,8 @@ class SendingLane:
         self._kept, self._withdraw = kept, withdraw
         self._moves = [move for part in parts for move in part.moves]
         self._nbytes = sum(part.nbytes for part in parts)
+        self.may_share = True
+        """Whether the receiver may move parts of this source, where it does."""
         self._is_shared = False
         self._own = 0
         """The parts, from the first one on, that the receiver has not moved."""
@@ -196,6 +222,10 @@ class SendingLane:
     def has_credit(self, turn: int) -> bool:
         """Whether the credit of a transfer is there, or comes within some microseconds."""
         return self._page.wait(CREDIT, turn, SPINS, sleeps=False)
+
+    def stir(self) -> None:
+        """Wake a thread that waits for a credit."""
+        self._page.stir(CREDIT)
 
     def wait(self, turn: int) -> bool:
         """Wait for the credit of a transfer, some milliseconds at most. Whether it is there."""
@@ -220,9 +250,30 @@ class SendingLane:
         words = self._page.words
         words[MOVED] = 0
         words[BEGUN] = turn
-        self._is_shared, self._own = bool(words[PULLS]), len(self.parts)
+        self._is_shared = False
         fence()
         self.check(turn)
+        self._is_shared, self._own = bool(words[PULLS]), len(self.parts)
+
+    def begin_credited(self, turn: int) -> bool:
+        """Begin a transfer if the credit is that of this transfer, and was not withdrawn."""
+        words = self._page.words
+        if words[CREDIT] != turn:
+            return False
+        words[MOVED] = 0
+        words[BEGUN] = turn
+        self._is_shared = False
+        fence()
+        if words[WITHDRAWN] >= turn:
+            self._page.tell(LEFT_ALONE)
+            self._page.post(DONE, turn)
+            return False
+        self._is_shared, self._own = self.may_share and bool(words[PULLS]), len(self.parts)
+        return True
+
+    def was_withdrawn(self, turn: int) -> bool:
+        """Whether the credit of a transfer was taken back."""
+        return self._page.words[WITHDRAWN] >= turn
 
     def carry_out(self, turn: int) -> None:
         """Carry out a whole transfer that has its credit.

@@ -21,9 +21,10 @@ SLEEP = 2e-3
 CREDIT, DONE, BEGUN, CANCEL, MOVED, STATE = range(0, 48, 8)
 SENDER_SLEEPS, RECEIVER_SLEEPS, CLOSED = range(48, 72, 8)
 PULLS, TAKEN, CLAIMED, PULLED, UNPULLED, LEFT = range(72, 120, 8)
-"""Words of the page, each in a cache line of its own. Those of the last line are about parts that the receiver moves."""
-OK, FAILED, CANCELLED = range(3)
-"""How a transfer has ended (`STATE`)."""
+WITHDRAWN = 120
+"""Words of the page, each in a cache line of its own. Those of the last line but one are about parts that the receiver moves."""
+OK, FAILED, CANCELLED, LEFT_ALONE = range(4)
+"""How a transfer has ended (`STATE`). One that was left alone is carried out otherwise: its credit was withdrawn."""
 _CLOSED, _INTERRUPTED = 1, 2
 """Why no further transfer follows (`CLOSED`)."""
 _TEXT = 1024
@@ -80,6 +81,10 @@ class Page:
         if not IS_STRICT:
             fence()
         return True
+
+    def stir(self, word: int) -> None:
+        """Wake a thread of this rank that sleeps on a word: it has to look at something else."""
+        self._wake(FUTEX, ctypes.c_void_p(self._address + 8 * word), WAKE, 1, None, None, 0)
 
     def tell(self, state: int, reason: str = "") -> None:
         """Note how a transfer has ended, before `DONE` is written."""

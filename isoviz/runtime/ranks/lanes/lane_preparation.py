@@ -18,6 +18,7 @@ from isoviz.runtime.ranks.messages import LaneOffer, for_others
 
 if TYPE_CHECKING:
     from isoviz.planner import Instance, Plan
+    from isoviz.runtime.protocols import Endpoint
     from isoviz.runtime.ranks.messages import Digest
 
 _LOG = logging.getLogger("isoviz")
@@ -114,16 +115,44 @@ class _Talk:
             self._post.send(self.peer, offer)
 
 
-def _prepare_receiving(runtime: LaneRuntime, plan: Plan, given: Any, talk: _Talk, closing: Closing) -> LaneTransfer | str:
-    prepared, transfer = runtime.plan(plan), plan.transfer
+def open_destination(runtime: LaneRuntime, plan: Plan, given: Any, closing: Closing) -> Endpoint:
+    """The destination of a plan of one hop between ranks, on its rank.
+
+    Raises:
+        Exception: as `RealMemory.destination`.
+    """
+    prepared = runtime.plan(plan)
     receiver = prepared.receivers[1]
     try:
         end = given if given is None or receiver is None else received(receiver, given)
-        store = destination_of(prepared.memories[0][-1], transfer, end)
+        store = destination_of(prepared.memories[0][-1], plan.transfer, end)
         closing.callback(store.close)
         plan.lying(None, store.lies).transfer.require_apart()
     except Exception as error:  # noqa: BLE001  # it is raised, typed
         raise of_opening(error)  # noqa: B904  # it has its cause already
+    return store
+
+
+def open_source(runtime: LaneRuntime, plan: Plan, given: Any, closing: Closing) -> Endpoint:
+    """The source of such a plan, on its rank. The channel is made ready.
+
+    Raises:
+        Exception: as `RealMemory.source`.
+    """
+    prepared = runtime.plan(plan)
+    receiver = prepared.receivers[0]
+    try:
+        end = given if given is None or receiver is None else received(receiver, given)
+        prepared.channels[0].prepare(plan.bytes)
+        store = source_of(prepared.memories[0][0], plan.transfer, end)
+        closing.callback(store.close)
+    except Exception as error:  # noqa: BLE001  # it is raised, typed
+        raise of_opening(error)  # noqa: B904  # it has its cause already
+    return store
+
+
+def _prepare_receiving(runtime: LaneRuntime, plan: Plan, given: Any, talk: _Talk, closing: Closing) -> LaneTransfer | str:
+    transfer, store = plan.transfer, open_destination(runtime, plan, given, closing)
     lane, refusal = None, ""
     try:
         lane = runtime.devices.lanes.receiving(store, talk.peer)
@@ -147,15 +176,7 @@ def _prepare_receiving(runtime: LaneRuntime, plan: Plan, given: Any, talk: _Talk
 def _prepare_sending(
     runtime: LaneRuntime, plan: Plan, given: Any, talk: _Talk, closing: Closing, priority: int
 ) -> LaneTransfer | str:
-    prepared, transfer = runtime.plan(plan), plan.transfer
-    receiver = prepared.receivers[0]
-    try:
-        end = given if given is None or receiver is None else received(receiver, given)
-        prepared.channels[0].prepare(plan.bytes)
-        store = source_of(prepared.memories[0][0], transfer, end)
-    except Exception as error:  # noqa: BLE001  # it is raised, typed
-        raise of_opening(error)  # noqa: B904  # it has its cause already
-    closing.callback(store.close)
+    store = open_source(runtime, plan, given, closing)
     offer = talk.hear(talk.peer)
     lane, refusal = None, offer.refusal
     if not refusal:
@@ -169,4 +190,4 @@ def _prepare_sending(
     if lane is None:
         tidied(closing.close)
         return refusal
-    return SendingTransfer(runtime, plan, talk.peer, closing, lane, prepared, priority)
+    return SendingTransfer(runtime, plan, talk.peer, closing, lane, runtime.plan(plan), priority)

@@ -45,11 +45,11 @@ class SendingTransfer(LaneTransfer):
         super().__init__(runtime, plan, peer, closing)
         self.lane, self.prepared, self.priority = lane, prepared, priority
         self.channel = runtime.driver.state_of(plan.every_hop[0].channel)
-        self._is_small = len(lane.parts) <= 1 or sum(part.nbytes for part in lane.parts) <= AT_ONCE
+        self.is_small = len(lane.parts) <= 1 or sum(part.nbytes for part in lane.parts) <= AT_ONCE
 
     def _started(self) -> Event:
         lane, turn = self.lane, self.lane.turn + 1
-        if self._is_small:
+        if self.is_small:
             event = Event(self.plan)  # before the credit comes
             if lane.has_credit(turn) and self.runtime.borrow(self.channel, event, partial(self._carry_out, turn, event)):
                 return event
@@ -94,7 +94,7 @@ class SendingEvent(Event):
 
     def __init__(self, transfer: SendingTransfer, turn: int) -> None:
         super().__init__(transfer.plan, self._ask, None, transfer.runtime.driver.callbacks.put)
-        self.transfer, self.turn = transfer, turn
+        self.transfer, self.turn, self.priority = transfer, turn, transfer.priority
         self._carrier = threading.Lock()
         """Held by the thread that carries it out; for good, once it is over or the scheduler has it."""
         self._is_begun = self._is_stopped = False
@@ -121,10 +121,14 @@ class SendingEvent(Event):
             return
         transfer = self.transfer
         try:
-            if not self._is_begun and not self._begin(until):
-                self._carrier.release()
-                transfer.runtime.later(self.carry_out)
-                return
+            if not self._is_begun:
+                has_begun = self._begin(until)
+                if has_begun is None:
+                    return
+                if not has_begun:
+                    self._carrier.release()
+                    transfer.runtime.later(self.carry_out)
+                    return
             transfer.runtime.borrow(transfer.channel, self, partial(self._move, until))
             if self._parts_done < len(transfer.lane.parts):
                 transfer.lane.move_alone()
@@ -137,8 +141,8 @@ class SendingEvent(Event):
         else:
             self._finish(None)
 
-    def _begin(self, until: float | None) -> bool:
-        """Wait for the credit of the receiver, and begin. False if this thread has to stop waiting.
+    def _begin(self, until: float | None) -> bool | None:
+        """Wait for the credit of the receiver, and begin. False if this thread has to stop waiting; None if nobody has to wait.
 
         Raises:
             Cancelled, RankError, EngineClosed: the receiver, or this rank, takes no part any more.
@@ -186,7 +190,7 @@ class SendingEvent(Event):
         """
         transfer, runtime = self.transfer, self.transfer.runtime
         left, rank = len(transfer.lane.parts) - self._parts_done, runtime.rank
-        work = Work.one_path((transfer.channel.name,), left, priority=transfer.priority, ranks=(rank,), receiver=rank)
+        work = Work.one_path((transfer.channel.name,), left, priority=self.priority, ranks=(rank,), receiver=rank)
         execution = LaneExecution(self, runtime.peers.number((rank,)), work, self._parts_done)
         runtime.admit(execution)
         self._execution = execution
