@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from isoviz.bench.table import Row, Table
-from isoviz.course.checking import judged_again
+from isoviz.course.checking import Shown, judged_again
 from isoviz.course.classroom import drawn, learner_seed, new_folder
 from isoviz.course.exercise import Exercise
 from isoviz.course.functions import Function
 from isoviz.course.lessons import every_exercise
 from isoviz.course.progress import Attempt, digest
-from isoviz.course.shown import Shown
-from isoviz.course.teaching.report import ClassReport
+from isoviz.course.report import ClassReport
 from isoviz.units import format_seconds
 
 LEARNERS = 20

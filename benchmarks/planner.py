@@ -22,8 +22,8 @@ from isoviz.machines import Machine, MachineLike, preset
 from isoviz.planner import CACHE, Options, Transfer, plan
 from isoviz.planner.full import forget_machines, search
 from isoviz.planner.problem import Problem
+from isoviz.planner.program.certificate import path_program
 from isoviz.planner.program.path_bound import PathProgram, in_pulp, solve
-from isoviz.planner.program.path_program import path_program
 from isoviz.units import format_bytes, format_seconds
 
 MIB = 1 << 20

@@ -36,8 +36,7 @@ from isoviz.backends.host import kernels
 from isoviz.backends.host.host_memory import HostStore
 from isoviz.figures import html as picture
 from isoviz.figures.page import page as html_page
-from isoviz.launch.rank_session import is_rank_program, rank_session
-from isoviz.launch.this_rank import this_rank
+from isoviz.launch.this_rank import is_rank_program, rank_session, this_rank
 from isoviz.redistribution.running.on_rank import prepare_on_rank
 
 if TYPE_CHECKING:

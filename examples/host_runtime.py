@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from isoviz import Engine, FieldSpace, IndexSpace, Instance, Layout, Machine
-from isoviz.backends.base_devices import BaseDevices
+from isoviz.backends.verify import BaseDevices
 from isoviz.layouts import StridedCopy
 from isoviz.layouts.numpy_copy import apply
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Memory, MemoryKind

@@ -38,7 +38,7 @@ import numpy as np
 
 import isoviz
 from isoviz.errors import InputError, RankLost
-from isoviz.launch.rank_session import RankSession, rank_session
+from isoviz.launch.this_rank import RankSession, rank_session
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Triple = tuple[int, int, int]

@@ -34,7 +34,7 @@ import numpy as np
 
 import isoviz
 from isoviz.errors import InputError
-from isoviz.launch.rank_session import RankSession, rank_session
+from isoviz.launch.this_rank import RankSession, rank_session
 
 Matrix = np.ndarray[Any, np.dtype[np.float64]]
 LEAST = 128

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from isoviz.measure.local_engine import Engine as Engine
     from isoviz.measure.local_engine import measure_layouts as measure_layouts
     from isoviz.measure.local_engine import run as run
-    from isoviz.measure.trials.trial import try_out as try_out
+    from isoviz.measure.trial import try_out as try_out
     from isoviz.planner import Bundle as Bundle
     from isoviz.planner import Instance as Instance
     from isoviz.planner import Options as Options
@@ -121,7 +121,7 @@ _HOMES: dict[str, str | None] = {
     "run": "isoviz.measure.local_engine",
     "simulate": "isoviz.runtime",
     "sweep": "isoviz.planner",
-    "try_out": "isoviz.measure.trials.trial",
+    "try_out": "isoviz.measure.trial",
     "vortex": None,
 }
 

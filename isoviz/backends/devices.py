@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from isoviz import checks
-from isoviz.backends.base_devices import BaseDevices
 from isoviz.backends.cuda.gpus import Gpus
 from isoviz.backends.disk.shared_pages import SHARED
 from isoviz.backends.host.host_memory import HostMemory, Memcpy
 from isoviz.backends.kinds import halves
-from isoviz.backends.verify import BUDGET
+from isoviz.backends.verify import BUDGET, BaseDevices
 from isoviz.checks import expect
 from isoviz.machines import ChannelKind, MemoryKind
 from isoviz.runtime.protocols import Bound, RealChannel, RealMemory

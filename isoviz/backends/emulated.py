@@ -11,8 +11,8 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from isoviz.backends.base_devices import BaseDevices
 from isoviz.backends.host.host_memory import HostMemory, HostStore, Memcpy
+from isoviz.backends.verify import BaseDevices
 from isoviz.machines import MemoryKind
 from isoviz.runtime.device_bases import BaseChannel
 

@@ -7,6 +7,7 @@ as integers, so NaNs and negative zeros must match exactly.
 from __future__ import annotations
 
 import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,8 +24,10 @@ from isoviz.runtime.device_bases import BaseStore
 
 if TYPE_CHECKING:
     from isoviz.layouts.layout import IntArray
-    from isoviz.planner import Transfer
-    from isoviz.runtime.protocols import Store
+    from isoviz.machines import Channel, Memory
+    from isoviz.planner import Plan, Transfer
+    from isoviz.runtime.protocols import Bound, Check, Endpoint, RealChannel, RealMemory, Store
+
 
 K = TypeVar("K")
 
@@ -200,3 +203,31 @@ def _long_in(orders: Sequence[Sequence[tuple[K, int]]], most: int) -> dict[K, in
                 idle = 0
             break
     return length
+
+
+# The base class of devices. It verifies transfers by reading both ends; derived classes provide the memories and
+# channels.
+
+
+class BaseDevices(ABC):
+    """Devices (`isoviz.runtime.protocols.Devices`) that verify any stores.
+
+    `verify_budget` limits the memory of a comparison, in bytes.
+    """
+
+    def __init__(self, verify_budget: int = BUDGET) -> None:
+        self.verify_budget = verify_budget
+
+    @abstractmethod
+    def memory(self, memory: Memory) -> RealMemory | None: ...
+
+    @abstractmethod
+    def channel(self, channel: Channel, source: Bound, destination: Bound) -> RealChannel | None: ...
+
+    def absence(self, memory: Memory) -> str:  # noqa: ARG002  # a default
+        """Nothing to add."""
+        return ""
+
+    def verify(self, plan: Plan, source: Endpoint, destination: Endpoint, check: Check) -> None:
+        """Read both ends with `Store.read` and compare them."""
+        verify(plan.transfer, source, destination, self.verify_budget, check)

@@ -26,7 +26,7 @@ from isoviz.conversion.convert import convert
 from isoviz.units import format_bytes, format_rate, format_seconds, parse_bytes
 
 if TYPE_CHECKING:
-    from isoviz.conversion.converted import Conversion
+    from isoviz.conversion.convert import Conversion
     from isoviz.planner import Plan
 
 REQUEST = 1 << 20

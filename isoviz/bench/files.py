@@ -20,7 +20,7 @@ import numpy as np
 
 from isoviz.backends.disk import aio
 from isoviz.backends.disk.aio import READ, WRITE
-from isoviz.backends.disk.reserve import reserve
+from isoviz.backends.disk.file_system import reserve
 from isoviz.backends.pages import HUGE, Bytes, page_aligned
 
 

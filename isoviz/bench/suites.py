@@ -72,7 +72,7 @@ SUITES: Mapping[str, Suite] = MappingProxyType(
         "ranks": Suite("transfers between MPI ranks, beside MPI itself, NumPy and memcpy", "isoviz.bench.ranks.suite"),
         "vortex": Suite(
             "the switch of a Data Vortex: what it carries, and its speed beside one with an object for each packet",
-            "isoviz.bench.vortex.suite",
+            "isoviz.bench.vortex",
             page="Markdown",
         ),
     }

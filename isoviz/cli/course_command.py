@@ -123,7 +123,7 @@ def run_new(args: argparse.Namespace) -> int:
 def run_report(args: argparse.Namespace) -> int:
     """Judge again, and print."""
     from isoviz.cli.output import check_outputs, print_json, print_text, write_file
-    from isoviz.course.teaching.report import ClassReport
+    from isoviz.course.report import ClassReport
     from isoviz.figures.page import document_page
 
     check_outputs(None, (args.csv, args.html))
@@ -157,7 +157,7 @@ def run_export(args: argparse.Namespace) -> int:
 
     from isoviz.cli.lab_command import notebooks_beside
     from isoviz.cli.output import print_text
-    from isoviz.course.teaching.export import exercises_in, exported, otter_file, otter_test
+    from isoviz.course.export import exercises_in, exported, otter_file, otter_test
     from isoviz.errors import FileError, InputError
     from isoviz.regular_files import reason, write_text
 

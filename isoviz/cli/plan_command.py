@@ -11,7 +11,7 @@ from isoviz.cli.output import whole_number
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
-    from isoviz.measure.trials.trial import Trial
+    from isoviz.measure.trial import Trial
     from isoviz.planner import Options, Plan, TransferFile
     from isoviz.planner.time.spread import Prediction
 
@@ -117,7 +117,7 @@ def run(args: argparse.Namespace) -> int:
     plan = plan_transfer_file(file, machine, args.planner)
     expected = spread_prediction(plan, machine)
     if args.trial or args.of is not None:
-        from isoviz.measure.trials.trial import try_out
+        from isoviz.measure.trial import try_out
 
         trial = try_out(plan, machine, of=1 if args.of is None else args.of, options=file.options)
         if trial is None:
@@ -180,7 +180,7 @@ def _write_program(args: argparse.Namespace, plan: Plan, machine: Machine, optio
     from isoviz.cli.output import tell
     from isoviz.errors import InputError
     from isoviz.planner import whole_solution
-    from isoviz.planner.whole_program.wording import solved_line
+    from isoviz.planner.whole_program.program_planner import solved_line
 
     out = Path(args.lp)
     found = whole_solution(plan.transfer, machine, options)

@@ -80,8 +80,8 @@ def run(args: argparse.Namespace) -> int:
 def _run_on_ranks(args: argparse.Namespace, file: TransferFile) -> int:
     """Start ranks, run on them, and end them."""
     from isoviz.cli.output import watched
-    from isoviz.launch.rank_files import plan_on_ranks
     from isoviz.launch.ranks import ranks
+    from isoviz.launch.same_program import plan_on_ranks
     from isoviz.measure.run_file import target_of
 
     _refuse_trials(args)

@@ -12,8 +12,8 @@ from isoviz.backends.disk import aio
 from isoviz.backends.disk.disk_memory import FileSource, FileStore, FileTarget, LentFile, Scratch
 from isoviz.backends.disk.file_access import NewFile
 from isoviz.backends.disk.file_system import free_bytes
-from isoviz.backends.host.bounce import BOUNCE
 from isoviz.backends.host.host_memory import Memcpy
+from isoviz.backends.pages import BOUNCE
 from isoviz.backends.verify import verify
 from isoviz.conversion.passes import Passes, passes
 from isoviz.errors import Cancelled, FileError

@@ -20,9 +20,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import IO, Any
 
-from isoviz.course.exercise import Given, Kind, NotAnAnswer, Verdict
+from isoviz.course.exercise import Given, Kind, NotAnAnswer, Texts, Verdict, sentence, shared
 from isoviz.course.sandbox import BEYOND, LONGEST_LINE
-from isoviz.course.texts import Texts, sentence, shared
 from isoviz.errors import show
 
 LONGEST = 100_000

@@ -3,22 +3,125 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from isoviz import checks
-from isoviz.course.answer_pane import AnswerPane
-from isoviz.course.checking import checked
+from isoviz.course.checking import Shown, checked, judged_again
 from isoviz.course.classroom import FILE, LearnersFolder, anybodys_seed, new_folder, opened_folder
-from isoviz.course.exercise import Exercise
-from isoviz.course.outcome import outcome_of
-from isoviz.course.progress import digest
-from isoviz.course.shown import Shown
-from isoviz.course.texts import shared
+from isoviz.course.exercise import Exercise, NotAnAnswer, shared
+from isoviz.course.progress import Attempt, digest
 from isoviz.errors import FileError, InputError, show
+
+# What a learner did with an exercise, and the points for it.
+
+MOST_ATTEMPTS = 50
+"""The most attempts at an exercise that are judged besides those kept as right: the first ones, and the last."""
+MOST_RIGHT = 200
+"""The most attempts kept as right that are judged. Nobody has so many who has not written the file by hand."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a learner did with an exercise: whether each attempt was right, and the wrong models in their order.
+
+    A prediction has a point where its first attempt was right, any other exercise where one was.
+    """
+
+    is_prediction: bool
+    rights: tuple[bool, ...] = ()
+    models: tuple[str, ...] = ()
+
+    @property
+    def right_at(self) -> int:
+        """The number of the first right attempt, 0 where there is none."""
+        return self.rights.index(True) + 1 if any(self.rights) else 0
+
+    @property
+    def points(self) -> int:
+        """1 or 0."""
+        return int(self.right_at == 1 if self.is_prediction else self.right_at > 0)
+
+
+def judged_of(own: Sequence[Attempt]) -> list[Attempt]:
+    """Those of the attempts at a learner's own numbers that are judged again. No right one is lost among many others."""
+    rights = islice((number for number, each in enumerate(own) if each.right), MOST_RIGHT)
+    chosen = {*range(len(own))[: MOST_ATTEMPTS - 1], *range(len(own))[-1:], *rights}
+    return [own[number] for number in sorted(chosen)]
+
+
+def outcome_of(folder: LearnersFolder, exercise: Exercise) -> Outcome:
+    """The attempts that are kept in a folder, judged again. Those at other numbers and those that cannot be read do not count.
+
+    Raises:
+        FileError: the progress cannot be read.
+    """
+    given = folder.given(exercise)
+    numbers, rights, models = digest(given), [], []
+    for attempt in judged_of([each for each in folder.progress.attempts(exercise.name) if each.numbers == numbers]):
+        try:
+            found = judged_again(exercise, attempt.answer, given)
+        except NotAnAnswer:
+            continue
+        rights.append(found.verdict.right)
+        models += [found.model] if found.model and not found.verdict.right else []
+    return Outcome(exercise.is_prediction, tuple(rights), tuple(dict.fromkeys(models)))
+
+
+# The pane in which an exercise is answered, and below it the picture of the answer that was checked last.
+
+_NOTHING = "<div></div>"
+
+
+class AnswerPane:
+    """A pane with its button *Check*. `make` makes it with the function that it calls; that is `check`, which also has a picture.
+
+    It has the attributes of the pane. In a notebook the picture stands below it; a pane itself shows words alone.
+    """
+
+    def __init__(self, make: Callable[[Callable[[Any], Shown]], Any], check: Callable[[Any], Shown]) -> None:
+        self._check = check
+        self._display = uuid.uuid4().hex
+        self._shown: str | None = None
+        self.pane: Any = make(self._judged)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "pane":  # not made yet
+            raise AttributeError(name)
+        return getattr(self.pane, name)
+
+    def __repr__(self) -> str:
+        return repr(self.pane)
+
+    def _ipython_display_(self) -> None:
+        self.pane.show()
+        self._publish(_NOTHING, update=False)
+
+    def _judged(self, answer: Any) -> Shown:
+        """What is said of an answer; the picture is replaced. It runs in the thread of the check."""
+        shown = self._check(answer)
+        picture = shown.picture
+        drawn = _NOTHING if picture is None else picture._repr_html_()
+        if self._shown not in (None, drawn):  # a page moves when an output is replaced
+            self._publish(drawn, update=True)
+        return shown
+
+    def _publish(self, drawn: str, *, update: bool) -> None:
+        from IPython.display import publish_display_data
+
+        from isoviz.widgets.notebook.static_picture import is_in_kernel
+
+        self._shown = drawn
+        if is_in_kernel():
+            publish: Any = publish_display_data
+            publish({"text/plain": "", "text/html": drawn}, transient={"display_id": self._display}, update=update)
+
 
 NOTEBOOKS = (1, 2, 3, 4)
 """The numbers of the notebooks that are there. The exercises of number 1 are in the package `isoviz.course.notebook_1`."""

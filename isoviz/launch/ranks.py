@@ -17,10 +17,9 @@ from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import Cancelled, InputError, MachineError, RunError, show
 from isoviz.launch.client import Watching
+from isoviz.launch.groups import Group, JobGroup, Wanted, check_ranks, find_mpi, thread_limits
 from isoviz.launch.hello import Hello
 from isoviz.launch.pending import first_failure
-from isoviz.launch.processes.groups import Group, JobGroup, Wanted
-from isoviz.launch.processes.mpi_command import check_ranks, find_mpi, thread_limits
 from isoviz.launch.submitted_plans import PreparedOnRanks, SentBefore, SubmittedPlans
 from isoviz.machines import machine_argument, preset
 
@@ -367,13 +366,13 @@ def ranks(
         expect("ranks, environment", environment, Mapping, "texts by name")
         checks.names("ranks, environment", (*environment, *environment.values()), "texts by name")
     if cluster is not None:
-        from isoviz.launch.processes.cluster import attached
+        from isoviz.launch.cluster import attached
 
         asked = None if count is None else check_ranks(count)
         return Ranks(partial(attached, cluster, asked, address, watching), float(start_timeout))
     number = check_ranks(count)
     if attach is not None:
-        from isoviz.launch.processes.awaited import AwaitedGroup
+        from isoviz.launch.groups import AwaitedGroup
 
         return Ranks(partial(AwaitedGroup, number, os.fspath(attach), address, watching), float(start_timeout))
     given = dict(environment or {})

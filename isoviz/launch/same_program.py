@@ -5,21 +5,56 @@ Rank 0 reads the file and plans, and all ranks carry out its plan. All of them e
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from isoviz.errors import InternalError
-from isoviz.launch.rank_files import plan_on_ranks
+from isoviz.errors import InternalError, TransferError
 from isoviz.machines import Machine, Memory, MemoryKind
-from isoviz.measure.run_file import target_of
-from isoviz.planner import load_transfer
+from isoviz.measure.run_file import plan_transfer_file, target_of
+from isoviz.planner import TransferFile, load_transfer
 
 if TYPE_CHECKING:
     from isoviz.backends.disk.disk_memory import FileTarget
     from isoviz.backends.mpi.world import World
-    from isoviz.planner import Plan, TransferFile
+    from isoviz.planner import Plan
     from isoviz.runtime import CancelToken, Report
+
+
+# Transfer files on ranks: the machine that they mean there, and their run on ranks that a client has.
+
+_OF_RANKS = ("ranks", "hosts", "gpus", "gpu_memory", "directory", "measure")
+
+
+def plan_on_ranks(
+    path: str | Path | TransferFile, hosts: Sequence[str], planner: str | None = None
+) -> tuple[Plan, Machine, TransferFile]:
+    """The plan of a transfer file for ranks, the machine, and the file. `hosts` names the host of every rank.
+
+    A file that names this computer as its machine (`preset = "local"`, or nothing) means the ranks (`preset = "ranks"`). With
+    that preset, the number of ranks and their hosts are the given ones unless the file has its own.
+
+    Raises:
+        InputError: the file, the machine or the data are wrong.
+        TransferError: the machine has more nodes than there are ranks.
+    """
+    file = path if isinstance(path, TransferFile) else load_transfer(path)
+    file.check_source()
+    options = dict(file.machine_options)
+    if options.get("preset") in ("local", "ranks"):
+        kept = {name: value for name, value in options.items() if name in _OF_RANKS and value != "fresh"}
+        if "ranks" not in kept:
+            kept |= {"ranks": len(hosts), "hosts": kept.get("hosts", list(hosts))}
+        file = replace(file, machine_options={"preset": "ranks", **kept})
+    machine = file.machine()
+    nodes = max(memory.node for memory in machine.memories) + 1
+    if nodes > len(hosts):
+        raise TransferError(
+            f"the machine {machine.name!r} of the transfer file has {nodes} nodes, and there are {len(hosts)} ranks; expected"
+            f" {nodes} ranks, one for each node"
+        )
+    return plan_transfer_file(file, machine, planner), machine, file
 
 
 class Shared(NamedTuple):

@@ -15,7 +15,7 @@ from isoviz import checks
 from isoviz.backends.formats.arrays import opened_array
 from isoviz.errors import IsovizError
 from isoviz.launch.pending import first_failure
-from isoviz.launch.rank_station import MOST_MACHINES, MOST_PLANS, Recent, bound_digest
+from isoviz.launch.this_rank import MOST_MACHINES, MOST_PLANS, Recent, bound_digest
 from isoviz.launch.worker import prepared_runs
 from isoviz.launch.worker.plan_runs import Order, Summed, carry_out, check_plan, named, report_of, with_ends
 from isoviz.layouts.given_arrays import array_of_bytes, form_of, is_host_array

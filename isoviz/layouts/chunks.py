@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import LayoutError
-from isoviz.layouts.components import FieldsComponent
 from isoviz.layouts.layout import Linearization
-from isoviz.layouts.modes import Mode
+from isoviz.layouts.modes import FieldsComponent, Mode
 from isoviz.layouts.spaces import Box
 
 if TYPE_CHECKING:

@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING
 from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import InputError, LayoutError
-from isoviz.layouts.components import FIELDS, FieldsComponent
 from isoviz.layouts.layout import Linearization
-from isoviz.layouts.modes import Mode, NormalPart, part_text, parts_within
+from isoviz.layouts.modes import FIELDS, FieldsComponent, Mode, NormalPart, part_text, parts_within
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import LayoutError
-from isoviz.layouts.components import FIELDS, Component
 from isoviz.layouts.copies import ListedCopy, Loop, StridedCopy, listed, step_of
 from isoviz.layouts.given_arrays import array_order
 from isoviz.layouts.layout import Layout, Linearization
 from isoviz.layouts.lists import ListedLinearization
+from isoviz.layouts.modes import FIELDS, Component
 from isoviz.layouts.spaces import Box, IndexSpace
 
 if TYPE_CHECKING:

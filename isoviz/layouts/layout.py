@@ -23,9 +23,19 @@ import numpy as np
 from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import LayoutError, show
-from isoviz.layouts.components import FIELDS, Component, Part, whole_dimensions
 from isoviz.layouts.given_arrays import dense_order
-from isoviz.layouts.modes import Mode, NormalPart, modes_of, normal_form, steps_of, strides_of
+from isoviz.layouts.modes import (
+    FIELDS,
+    Component,
+    Mode,
+    NormalPart,
+    Part,
+    modes_of,
+    normal_form,
+    steps_of,
+    strides_of,
+    whole_dimensions,
+)
 from isoviz.layouts.notation import check_components, parse
 from isoviz.layouts.spaces import MAX_BYTES, FieldSpace, IndexSpace
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from isoviz.errors import LayoutError, NotationError, SpaceError, show
-from isoviz.layouts.components import FIELDS, Component, FieldsComponent, Part
+from isoviz.layouts.modes import FIELDS, Component, FieldsComponent, Part
 from isoviz.layouts.spaces import check_dimension
 
 _Refusal = Callable[[int, str, str], Exception]

@@ -20,7 +20,7 @@ from isoviz.units import format_seconds
 if TYPE_CHECKING:
     from isoviz.backends.devices import ThisComputer
     from isoviz.machines import Machine, MachineLike
-    from isoviz.measure.trials.trial import Trial
+    from isoviz.measure.trial import Trial
     from isoviz.planner import RankedLayout
     from isoviz.runtime import CancelToken, Devices, Report
     from isoviz.runtime.engine.progress import ProgressCallback
@@ -73,7 +73,7 @@ class Engine(BaseEngine):
         self._driver.home.require()
         asked: object = trial
         if asked is not None and not isinstance(asked, bool):
-            from isoviz.measure.trials.trial import Trial
+            from isoviz.measure.trial import Trial
 
             expect("run, trial", asked, Trial, "a trial, True or False")
         checks.flag_argument("run", "pipelined", pipelined)
@@ -106,7 +106,7 @@ class Engine(BaseEngine):
 
     def _tried(self, plan: Plan, source: Any, destination: Any, cancel: CancelToken | None, book: Ledger | None) -> Trial | None:
         """A trial of a plan; None where it says nothing."""
-        from isoviz.measure.trials.trial import try_out
+        from isoviz.measure.trial import try_out
 
         if not self._is_here:
             return None

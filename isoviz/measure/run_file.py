@@ -13,7 +13,7 @@ from isoviz.backends.formats.npy import read_header
 from isoviz.backends.formats.stored import holds_npy_at, stored_array
 from isoviz.errors import InputError
 from isoviz.measure.local_engine import Engine
-from isoviz.measure.trials.trial import Trial, try_out
+from isoviz.measure.trial import Trial, try_out
 from isoviz.planner import Transfer, TransferFile, load_transfer
 from isoviz.planner import plan as make_plan
 

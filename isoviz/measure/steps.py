@@ -36,7 +36,7 @@ Tell = Callable[[int, int, str], None]
 
 
 class Timer(Protocol):
-    """Times jobs: on this computer (`isoviz.measure.channel_timer`), on ranks (`isoviz.measure.ranks.rank_timer`), or in virtual
+    """Times jobs: on this computer (`isoviz.measure.channel_timer`), on ranks (`isoviz.measure.ranks.rank_probe`), or in virtual
     time in tests."""
 
     def seconds(self, machine: Machine, job: Job) -> float:

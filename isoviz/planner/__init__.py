@@ -24,14 +24,14 @@ from isoviz.planner.layout_choice import (
     layout_choice_from_json,
     layout_choice_to_json,
 )
-from isoviz.planner.listed.listed_transfer import ListedTransfer, listed_transfer, rest
+from isoviz.planner.listed_transfer import ListedTransfer, listed_transfer, rest
 from isoviz.planner.options import Options
 from isoviz.planner.path_plan import Buffer, Hop, PathPlan
 from isoviz.planner.plan import Plan
 from isoviz.planner.plan_file import plan_from_json, plan_to_json, transfer_from_json, transfer_to_json
 from isoviz.planner.planner_registry import PLANNERS, Planner, register_planner, registered_planners
 from isoviz.planner.planners import machine_of, plan, plan_together
-from isoviz.planner.planners.saved_plan import load_plan, save_plan
+from isoviz.planner.planners.planner_call import load_plan, save_plan
 from isoviz.planner.problem import Problem
 from isoviz.planner.program.certificate import Certificate, certificate
 from isoviz.planner.transfer import Instance, Transfer

@@ -24,17 +24,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.errors import NoPathError
 from isoviz.machines import shortest_path
-from isoviz.planner.failures import limits_too_small, no_throughput
-from isoviz.planner.one_path.chunk_size import with_comparable_chunks
 from isoviz.planner.one_path.fewest_hops import FewestHops
-from isoviz.planner.one_path.optimum import best_choice, clock_of, lower_bounds
+from isoviz.planner.one_path.optimum import best_choice, clock_of, lower_bounds, with_comparable_chunks
 from isoviz.planner.paths.route_search import RouteQuery
 from isoviz.planner.paths.routes import Route, forget_routes, routes_of
 from isoviz.planner.planning_work import Work, work_of
+from isoviz.planner.problem import limits_too_small, no_throughput
 from isoviz.planner.search.best_first import BestFirst
-from isoviz.planner.search.expected_steps import listed_steps
 from isoviz.planner.search.first_look import first_look
 from isoviz.planner.search.links import forget_links
+from isoviz.planner.search.tuning import listed_steps
 from isoviz.planner.tuning import BOUND_SLACK
 
 if TYPE_CHECKING:
@@ -89,9 +88,9 @@ class SearchResult:
         The search covers all plans only where that is promised. Elsewhere the bound of a first look holds, which is weaker.
         """
         problem, lower = self.problem, 0.0
-        if problem.promised:
+        if problem.bound_is_proved:
             lower = self.lower
-        if problem.bounded and (self.stopped or not problem.promised):
+        if problem.bounded and (self.stopped or not problem.bound_is_proved):
             lower = max(lower, first_look(problem).lower)
         return max(0.0, problem.with_cost(self.best) / lower - 1) if lower else None
 
@@ -181,7 +180,7 @@ def route_query(problem: Problem) -> RouteQuery:
     """The properties of a problem on which its list of routes depends."""
     ends = problem.transfer.source.memory, problem.transfer.destination.memory
     paired = problem.machine.limits.overlap and problem.slots == 1
-    return RouteQuery(*ends, problem.ends.converts, problem.alike, problem.whole and not problem.spread, paired)
+    return RouteQuery(*ends, problem.ends.converts, problem.uniform_slots, problem.whole and not problem.spread, paired)
 
 
 def _shortest_cycle(problem: Problem) -> tuple[Channel, ...]:

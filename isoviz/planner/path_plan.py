@@ -14,10 +14,9 @@ from isoviz.layouts import ChunkSequence, Layout, Mode, OrderChange, View, compa
 from isoviz.layouts.compare import block_of
 from isoviz.machines.cards import REQUEST_BYTES
 from isoviz.machines.kinds import request_rule
-from isoviz.planner.intermediate.field_orders import buffer_orders, chunk_order
-from isoviz.planner.time.makespan import makespan
-from isoviz.planner.time.pace_setters import PaceSetters, paces
-from isoviz.planner.time.schedule import MOST_REQUESTS, HopWork, PathWork, scheduled_end
+from isoviz.planner.intermediate.part_runs import buffer_orders, chunk_order
+from isoviz.planner.time.makespan import PaceSetters, makespan, paces
+from isoviz.planner.time.schedule import MOST_REQUESTS, HopWork, PathShape, scheduled_end
 from isoviz.units import format_bytes, format_rate
 
 if TYPE_CHECKING:
@@ -184,7 +183,7 @@ class PathPlan:
         """Whether two of its hops use the same channel."""
         return len({hop.channel for hop in self.hops}) < len(self.hops)
 
-    def line(self, count: int | None = None, *, in_requests: bool = True) -> PathWork:
+    def line(self, count: int | None = None, *, in_requests: bool = True) -> PathShape:
         """The path with its first `count` chunks, all by default, for a prediction with shared channels and resources.
 
         `in_requests`: whether chunks are cut into requests. It only matters where hops share a channel.
@@ -205,7 +204,7 @@ class PathPlan:
             nbytes = full / requests, last / requests
             seconds = whole / requests, short / requests
             stages.append(HopWork(hop.channel, hop.in_flight, requests, seconds, nbytes, uses))
-        return PathWork(tuple(stages), count, self.slots, self.overlap)
+        return PathShape(tuple(stages), count, self.slots, self.overlap)
 
     @cached_property
     def chunk_payload(self) -> float:

@@ -16,7 +16,7 @@ from isoviz.machines import machine_from_json
 from isoviz.machines.limits import MOST_SLOTS
 from isoviz.planner.bundled.bundle import Bundle, bundle
 from isoviz.planner.cache import CACHE
-from isoviz.planner.listed.listed_transfer import ListedTransfer
+from isoviz.planner.listed_transfer import ListedTransfer
 from isoviz.planner.options import BY_HAND, MOST_REUSE
 from isoviz.planner.path_plan import Constraint, Hop, PathPlan
 from isoviz.planner.plan import Plan

@@ -8,12 +8,14 @@ from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
+from isoviz.errors import LimitError, NoPathError
 from isoviz.layouts import View
 from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled
 from isoviz.planner.intermediate.intermediate_layouts import ends_of
 from isoviz.planner.intermediate.part_runs import boxes_of_runs, end_runs, stretch_bytes
 from isoviz.planner.planning_work import Work
 from isoviz.planner.tuning import MOST_BOXES, UNBUFFERED_UNIT
+from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
     from isoviz.layouts import Layout
@@ -53,7 +55,7 @@ class Problem:
         """The bound on a slot, in bytes, for a memory without its own: TH."""
         self.memory_limit = options.memory_limit or machine.limits.memory_limit
         """The bound on all buffers together, in bytes; None if there is none."""
-        self.alike = self._alike()
+        self.uniform_slots = self._has_uniform_slots()
         """Whether every memory has the same bound on a slot."""
         self.end_runs = end_runs(transfer)
         """The contiguous bytes of the box in the source and in the destination; infinite where the box has no gaps."""
@@ -75,7 +77,7 @@ class Problem:
 
     # ---- limits
 
-    def _alike(self) -> bool:
+    def _has_uniform_slots(self) -> bool:
         even, least = _bounds(self.machine, self.options.slot_limit)
         if not even:
             return False
@@ -118,7 +120,7 @@ class Problem:
         """The bound on a slot in bytes, for buffers in these memories; without buffers, the bytes of the transfer."""
         if not inside:
             return self.nbytes  # no buffer holds anything
-        bound = self.slot_limit if self.alike else self._own_limit(inside)
+        bound = self.slot_limit if self.uniform_slots else self._own_limit(inside)
         if self.memory_limit is not None:
             bound = min(bound, self.memory_limit // (len(inside) * self.slots))
         return bound
@@ -161,7 +163,7 @@ class Problem:
         return tuple(found)
 
     @cached_property
-    def promised(self) -> bool:
+    def bound_is_proved(self) -> bool:
         """Whether the proof of the optimum covers this transfer on this machine.
 
         The proof requires:
@@ -213,7 +215,7 @@ class Problem:
         return not self.ends.nesting or self.largest > self.mean
 
     @property
-    def follows(self) -> str:
+    def chunk_order(self) -> str:
         """The end whose order the chunks follow if either is possible: "source" or "destination".
 
         It is the end on a disk, so that the disk is read or written in sequence; else the destination.
@@ -224,9 +226,9 @@ class Problem:
     def held_order(self, route: Route) -> str:
         """The end whose order the buffers of a route hold, if no hop between two buffers converts."""
         if len(route.channels) == 1:
-            return self._denser if self.ends.converts else self.follows
+            return self._denser if self.ends.converts else self.chunk_order
         if route.converting is None:
-            return self.follows
+            return self.chunk_order
         return "destination" if route.converting == 0 else "source"
 
     @cached_property
@@ -238,7 +240,7 @@ class Problem:
         """
         ends = self.transfer.source, self.transfer.destination
         if any(self.machine.memory(end.memory).is_file_system for end in ends):
-            return self.follows
+            return self.chunk_order
         here, there, nbytes = self.transfer.source_order, self.transfer.destination_order, min(UNBUFFERED_UNIT, self.nbytes)
         return "source" if stretch_bytes(here, there, nbytes) > stretch_bytes(there, here, nbytes) else "destination"
 
@@ -296,3 +298,39 @@ def _bounds(machine: Machine, slot_limit: int | None) -> tuple[bool, float]:
 def _slot_limit(machine: Machine, memory: Memory, slot_limit: int | None) -> int:
     set_here = [limit for limit in (slot_limit, memory.slot_limit) if limit is not None]
     return min(set_here, default=machine.limits.slot_limit)
+
+
+# Errors for transfers that no path can carry out.
+
+
+def limits_too_small(problem: Problem, insides: Sequence[Sequence[str]]) -> LimitError:
+    """The error for limits that are smaller than the smallest chunk, one element, on every path. It says which limit would be
+    enough.
+
+    `insides` holds, for every path, the memories of its buffers.
+    """
+    transfer = problem.transfer
+    element = problem.largest
+    fewest = min(insides, key=len)
+    slots = len(fewest) * problem.slots
+    what = "the limits"
+    if problem.slot_limit < element:
+        what = f"a slot_limit of at least {format_bytes(element)}, one element"
+    elif problem.memory_limit is not None and problem.memory_limit < slots * element:
+        what = f"a memory_limit of at least {format_bytes(slots * element)}, one element in each of {slots} slots"
+    else:
+        what = f"room for one element, {format_bytes(element)}, in each of {slots} slots in {', '.join(dict.fromkeys(fewest))}"
+    left = format_bytes(max(problem.limit(inside) for inside in insides))
+    return LimitError(
+        f"transfer from {transfer.source} to {transfer.destination}: the limits leave {left} for a slot; expected {what}"
+    )
+
+
+def no_throughput(problem: Problem) -> NoPathError:
+    """The error for a transfer where every path has a channel that moves nothing in the runs that layouts and limits allow."""
+    transfer = problem.transfer
+    return NoPathError(
+        f"machine {problem.machine.name}: on every path from {transfer.source.memory} to {transfer.destination.memory} some"
+        " channel moves nothing in runs as short as the layouts and limits leave it; converting between the two orders takes"
+        f" runs of {format_bytes(min(problem.ends.run, problem.nbytes))}"
+    )

@@ -15,14 +15,12 @@ from isoviz.errors import FileError, MachineError, TransferError, show
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 from isoviz.machines import Machine, preset
 from isoviz.planner.bundled.bundle import bundle
-from isoviz.planner.listed.list_file import list_at
-from isoviz.planner.listed.listed_transfer import listed_transfer
+from isoviz.planner.listed_transfer import list_at, listed_transfer
 from isoviz.planner.options import Options
 from isoviz.planner.transfer import Instance, Transfer
 from isoviz.regular_files import base_of, read_some
 from isoviz.schema import Node, errors_as
-from isoviz.schema.formats import misplaced
-from isoviz.schema.toml_text import LARGEST_TOML, parse_toml
+from isoviz.schema.formats import LARGEST_TOML, misplaced, parse_toml
 
 _TABLES = ("space", "fields", "source", "destination"), ("box", "machine", "options")
 _END = ("memory", "layout"), ("path", "offset", "origin", "space", "fields")

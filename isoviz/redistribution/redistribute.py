@@ -12,8 +12,7 @@ from isoviz import checks
 from isoviz.backends.formats.arrays import sent_array
 from isoviz.checks import expect
 from isoviz.errors import DistributionError, InputError, IsovizError, in_words, show
-from isoviz.launch.rank_session import is_rank_program, rank_session
-from isoviz.launch.this_rank import this_rank
+from isoviz.launch.this_rank import is_rank_program, rank_session, this_rank
 from isoviz.launch.worker.plan_runs import check_room, in_window
 from isoviz.machines import MemoryKind
 from isoviz.planner import Options

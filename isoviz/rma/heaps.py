@@ -11,7 +11,7 @@ import numpy as np
 from isoviz.backends.host.host_memory import HostStore
 from isoviz.errors import ForkedError, InputError, IsovizError, RankError, RunError, in_words, show
 from isoviz.forks import in_child
-from isoviz.launch.rank_session import this_world
+from isoviz.launch.this_rank import this_world
 from isoviz.rma.heap import Heap
 from isoviz.rma.together import Together
 

@@ -21,10 +21,9 @@ from isoviz.machines.cards import REQUEST_BYTES
 from isoviz.planner import Plan, machine_of
 from isoviz.runtime.pipeline import work_of
 from isoviz.runtime.trace.trace import RequestSpan, Trace, TransferSpan
-from isoviz.scheduling.flows import Load
 from isoviz.scheduling.pool import highest_priority_first
 from isoviz.scheduling.scheduler import Scheduler
-from isoviz.scheduling.virtual_time import VirtualTime
+from isoviz.scheduling.virtual_time import Load, VirtualTime
 from isoviz.scheduling.work import Allocate, Cancel, Done, Finish, Issue, Submit
 
 if TYPE_CHECKING:

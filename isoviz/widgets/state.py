@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.planner import LayoutChoice, Plan, Transfer
     from isoviz.runtime import Report, Trace
-    from isoviz.runtime.ledger.model_interval import ModelInterval
+    from isoviz.runtime.ledger.trial_interval import ModelInterval
     from isoviz.vortex import Switch
     from isoviz.widgets.chosen.fixed_parts import FixedParts
     from isoviz.widgets.consequences.run_places import Where

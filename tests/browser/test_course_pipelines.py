@@ -15,10 +15,9 @@ from axe import objections
 from playwright.sync_api import Browser, Locator, expect
 from playwright.sync_api import TimeoutError as PageTimeout
 
-from isoviz.course.checking import judged_again
+from isoviz.course.checking import Shown, judged_again
 from isoviz.course.classroom import drawn, new_folder, opened_folder
 from isoviz.course.lessons import exercises_of
-from isoviz.course.shown import Shown
 
 SOURCE = harness.ROOT / "notebooks" / "4-pipelines.ipynb"
 CELLS = ("start", "statement-4-2", "answer-4-2")

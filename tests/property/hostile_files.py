@@ -19,9 +19,9 @@ from typing import Any
 
 import isoviz
 from isoviz import planner
-from isoviz.backends.formats.describing import file_instance
 from isoviz.backends.formats.known_files import holds_npy
 from isoviz.backends.formats.npy import read_header
+from isoviz.backends.formats.stored import file_instance
 from isoviz.conversion.convert import convert
 from isoviz.errors import IsovizError
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
@@ -36,9 +36,8 @@ from isoviz.redistribution import (
     redistribution_to_json,
 )
 from isoviz.runtime import Trace
-from isoviz.runtime.ledger.ledger import Ledger
+from isoviz.runtime.ledger.ledger import Ledger, read_notes
 from isoviz.runtime.ledger.ledger_entry import entry_of
-from isoviz.runtime.ledger.run_notes import read_notes
 from isoviz.runtime.recording import Recording
 from isoviz.widgets.chosen import kept_sessions
 from isoviz.widgets.chosen.session_file import load_settings, session_json

@@ -25,13 +25,12 @@ from isoviz.planner.one_path.blocked import BlockSearch
 from isoviz.planner.one_path.choice import Choice
 from isoviz.planner.one_path.optimum import best_choice, clock_of
 from isoviz.planner.paths import route_search
-from isoviz.planner.paths.dominance import CostClasses
+from isoviz.planner.paths.route_search import CostClasses
 from isoviz.planner.paths.routes import Route, forget_routes, node_classes
 from isoviz.planner.planning_work import Work
 from isoviz.planner.problem import Problem
 from isoviz.planner.search.best_first import BestFirst, Outcome
-from isoviz.planner.search.bounds import Bounds, SearchSpace
-from isoviz.planner.search.box import Box, ConvertingHop
+from isoviz.planner.search.bounds import Bounds, ConvertingHop, SearchBox, SearchSpace
 from isoviz.planner.search.first_look import first_look
 from isoviz.planner.search.tuning import ACCEPTED_GAP
 
@@ -115,13 +114,13 @@ def test_no_choice_lies_below_the_bound_of_a_box_that_holds_it(report: Report, f
             assert lower <= problem.with_cost(choice) * (1 + CLOSE), f"seed {seed}: {route.names} {choice}"
 
 
-def _around(choice: Choice, draw: random.Random) -> Box:
+def _around(choice: Choice, draw: random.Random) -> SearchBox:
     """A box that holds a choice: of any width, the choice anywhere in it."""
     last = len(choice.route.channels) - 1
     kinds = {None: ConvertingHop.NONE, 0: ConvertingHop.FIRST, last: ConvertingHop.LAST}
     kind = kinds.get(choice.route.converting, ConvertingHop.MIDDLE)
     low, high = (10 ** draw.choice((0.0, draw.uniform(0, 2))) for _ in range(2))
-    box = Box(kind, choice.chunk / low, choice.chunk * high)
+    box = SearchBox(kind, choice.chunk / low, choice.chunk * high)
     if kind is ConvertingHop.MIDDLE and draw.random() < 0.7:
         box = replace(box, run_low=choice.runs[0] / low, run_high=choice.runs[0] * high)
     return box

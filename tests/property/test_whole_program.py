@@ -25,8 +25,8 @@ from isoviz.planner.explanation.alternatives import alternatives
 from isoviz.planner.one_path.choice import Choice
 from isoviz.planner.paths.routes import Route
 from isoviz.planner.problem import Problem
+from isoviz.planner.program.certificate import path_program
 from isoviz.planner.program.path_bound import solve
-from isoviz.planner.program.path_program import path_program
 from isoviz.planner.whole_program.solving import WholeSolution, solve_whole
 
 Report = Callable[[str, object], None]

@@ -11,7 +11,7 @@ import sys
 from given.rank_program import begin
 from rank_gpu_cases import PlayedGpus
 
-from isoviz.bench.gpu.ranks import between_gpus, machine_of_two
+from isoviz.bench.gpu.suite import between_gpus, machine_of_two
 from isoviz.bench.ranks.bench import Order, RankBench
 from isoviz.runtime.ranks.rank_engine import RankEngine
 

@@ -17,7 +17,7 @@ from isoviz.backends.mpi.world import World
 from isoviz.figures import machine_throughput_figure, path_svg
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, memory_kinds, preset
 from isoviz.measure.ranks import rank_probe
-from isoviz.measure.ranks.rank_hosts import kinds_between
+from isoviz.measure.ranks.ranks_machine import kinds_between
 from isoviz.measure.ways import Effort
 from isoviz.runtime.ranks.rank_engine import RankEngine
 from isoviz.this_computer import this_computer

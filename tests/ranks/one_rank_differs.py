@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from isoviz.cli import main
-from isoviz.launch import guardian, rank_files, same_program
+from isoviz.launch import guardian, same_program
 from isoviz.launch.hello import Hello
 
 (what, _, rank), file = sys.argv[1].partition(" on rank "), Path(sys.argv[2])
-usual = rank_files.plan_on_ranks
+usual = same_program.plan_on_ranks
 
 
 class UnsentError(Exception):

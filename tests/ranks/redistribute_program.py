@@ -11,7 +11,7 @@ import numpy as np
 
 import isoviz
 from isoviz.errors import DistributionError, ForkedError, IsovizError
-from isoviz.launch.rank_session import RankSession, is_rank_program, rank_session
+from isoviz.launch.this_rank import RankSession, is_rank_program, rank_session
 
 
 def main(way: str) -> None:

@@ -75,7 +75,7 @@ def test_a_job_that_never_comes_is_given_up(tmp_path: Path) -> None:
 
     began = time.monotonic()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("isoviz.launch.processes.awaited.Path", Seen)
+        patch.setattr("isoviz.launch.groups.Path", Seen)
         with pytest.raises(LaunchError, match="2 of 2 ranks did not start in"):
             isoviz.ranks(2, attach=file, start_timeout=0.3)
     assert time.monotonic() - began > 0.3 and modes == [0o600]

@@ -29,10 +29,10 @@ from waiting import until
 
 import isoviz
 from isoviz.errors import LONGEST, ForkedError, InputError, LaunchError, MissingPartError, RankError, RanksClosed
+from isoviz.launch import groups
 from isoviz.launch.client import Client, Watching
 from isoviz.launch.greeting import answer, reach
 from isoviz.launch.hello import Hello, refusal
-from isoviz.launch.processes import mpi_command
 from isoviz.launch.reception import Listener
 from isoviz.launch.wire import CLIENT, WORKER, ConnectionLost, Message, Wire
 
@@ -365,12 +365,12 @@ def test_the_kind_of_an_mpiexec_decides_its_options(tmp_path: Path) -> None:
     for said, library in (("mpiexec (Open MPI) 5.0.11", "Open MPI"), ("HYDRA build details", "MPICH"), ("srun 23.02.1", "MPI")):
         folder = tmp_path / library
         folder.mkdir()
-        found = mpi_command.find_mpi(program(folder, f'echo "{said}"'))
+        found = groups.find_mpi(program(folder, f'echo "{said}"'))
         assert found.library == library
         assert ("--oversubscribe" in found.command(4, ["x"])) == (library == "Open MPI")
         assert found.command(4, ["x"], ["--hostfile", "h"])[-5:] == ["--hostfile", "h", "-n", "4", "x"]
-    assert mpi_command.thread_limits(10_000, {"OMP_NUM_THREADS": "3"})["NUMBA_NUM_THREADS"] == "1"
-    assert "OMP_NUM_THREADS" not in mpi_command.thread_limits(2, {"OMP_NUM_THREADS": "3"})
+    assert groups.thread_limits(10_000, {"OMP_NUM_THREADS": "3"})["NUMBA_NUM_THREADS"] == "1"
+    assert "OMP_NUM_THREADS" not in groups.thread_limits(2, {"OMP_NUM_THREADS": "3"})
 
 
 # ---- who may talk

@@ -16,7 +16,7 @@ import isoviz
 pytestmark = [needs_mpi, pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")]
 PROGRAM = """
 import os
-from isoviz.launch.rank_session import rank_session
+from isoviz.launch.this_rank import rank_session
 from rank_calls import open_ports
 rank_session()
 print("open:", sorted({*open_ports()} - {*open_ports(os.getppid())}), flush=True)

@@ -25,8 +25,7 @@ from waiting import until
 
 import isoviz
 from isoviz.errors import LaunchError, RankLost
-from isoviz.launch import guardian
-from isoviz.launch.processes import groups
+from isoviz.launch import groups, guardian
 
 pytestmark = [needs_mpi, pytest.mark.usefixtures("no_leaked_threads")]
 
@@ -312,7 +311,7 @@ def test_a_job_that_ends_while_it_is_being_made_has_said_why(monkeypatch: pytest
 PROGRAM = """
 import re, signal
 from pathlib import Path
-from isoviz.launch.rank_session import rank_session
+from isoviz.launch.this_rank import rank_session
 session = rank_session()
 names = "mpich_|sm_segment|vader_segment"
 mapped = set(re.findall(rf"/dev/shm/(?:{names})[^ \\n]*", Path("/proc/self/maps").read_text()))

@@ -16,7 +16,7 @@ from isoviz.launch.probe import ProbeProgress
 from isoviz.machines import Machine, machine_from_json, machine_to_json, preset
 from isoviz.measure import kept_measurements
 from isoviz.measure.ranks import rank_probe
-from isoviz.measure.ranks.rank_hosts import PREPARED
+from isoviz.measure.ranks.ranks_machine import PREPARED
 from isoviz.measure.ways import Effort
 
 SHORT = Effort(repeats=1, samples=6, seconds=0.002, limit=0.0)

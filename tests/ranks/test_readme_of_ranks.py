@@ -14,8 +14,8 @@ from mpi_jobs import needs_mpi
 import isoviz
 from isoviz.backends.mpi.mpi_transport import LIMIT
 from isoviz.cli import main
-from isoviz.launch.rank_session import rank_session
 from isoviz.launch.same_program import run_together
+from isoviz.launch.this_rank import rank_session
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")

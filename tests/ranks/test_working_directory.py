@@ -33,7 +33,7 @@ import os, isoviz
 with isoviz.ranks(1) as ranks:
     print(ranks.call(os.getuid))
 """
-PROGRAM = "import os; from isoviz.launch.rank_session import rank_session; rank_session(); print(os.getcwd())"
+PROGRAM = "import os; from isoviz.launch.this_rank import rank_session; rank_session(); print(os.getcwd())"
 
 
 def planted(users: TwoUsers, folder: Path) -> Path:

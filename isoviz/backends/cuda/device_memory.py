@@ -14,7 +14,7 @@ import numpy as np
 
 from isoviz.backends.cuda.cuda_driver import LEGACY_STREAM
 from isoviz.backends.formats.arrays import fit, lying_as
-from isoviz.backends.formats.describing import shaped_instance
+from isoviz.backends.formats.stored import shaped_instance
 from isoviz.backends.generate import fill
 from isoviz.errors import ArrayError, DeviceError, TransferError
 from isoviz.forks import Home
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from isoviz.backends.cuda.gpu import Gpu
     from isoviz.backends.pages import Bytes
     from isoviz.layouts import Layout
+    from isoviz.layouts.given_arrays import Array
     from isoviz.planner import Instance
+
 
 _DLPACK_ON_DEVICE = (2, 13)
 """kDLCUDA and kDLCUDAManaged."""
@@ -325,3 +327,43 @@ class DeviceMemory(BaseMemory):
         with self.gpu.current():
             array = cuda_array(given, self.gpu.driver, "copy: the array")
         return shaped_instance(self.name, layout, like, *array.form)
+
+
+# Bytes of host memory that were copied to a GPU, for callers who have no array of their own there.
+
+
+class GpuArray:
+    """A copy of a flat array in the memory of a GPU, with `__cuda_array_interface__`, until `close`.
+
+    Raises:
+        DeviceMemoryError: the GPU has no room.
+        DeviceError: the GPU fails.
+    """
+
+    def __init__(self, memory: DeviceMemory, array: Array) -> None:
+        self._store = memory.slot(array.nbytes)
+        try:
+            memory.gpu.write(self._store.pointer, array.view(np.uint8))
+        except BaseException:
+            self._store.close()
+            raise
+        self.__cuda_array_interface__ = {
+            "shape": array.shape,
+            "typestr": array.dtype.str,
+            "descr": array.dtype.descr,
+            "data": (self._store.pointer, False),
+            "stream": None,
+            "version": 3,
+        }
+
+    def host(self) -> Bytes:
+        """A copy of the bytes in host memory.
+
+        Raises:
+            DeviceError: the GPU fails.
+        """
+        return self._store.read(0, self._store.nbytes)
+
+    def close(self) -> None:
+        """Free the memory. Safe to call twice."""
+        self._store.close()

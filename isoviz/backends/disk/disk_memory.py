@@ -13,19 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isoviz.backends.disk import data_sieving as sieve
+from isoviz.backends.disk import listed_runs as sieve
 from isoviz.backends.disk.file_access import NewFile, ReadFile
 from isoviz.backends.disk.listed_runs import are_close, lists_apart, read_listed, write_listed
 from isoviz.backends.disk.run_requests import read_runs, write_runs
 from isoviz.backends.disk.shared_pages import SHARED
-from isoviz.backends.formats.describing import file_instance
 from isoviz.backends.formats.records import Record
-from isoviz.backends.formats.stored import Stored, new_header, stored_as
+from isoviz.backends.formats.stored import Stored, file_instance, new_header, stored_as
 from isoviz.backends.generate import fill_file
-from isoviz.backends.host.bounce import bounce
 from isoviz.backends.host.copying import copy_strided
 from isoviz.backends.host.host_memory import HostStore
-from isoviz.backends.pages import PAGE, Bytes
+from isoviz.backends.pages import PAGE, Bytes, bounce
 from isoviz.errors import FileError, RunError, TransferError, printable
 from isoviz.layouts import StridedCopy
 from isoviz.layouts.copies import ListedCopy

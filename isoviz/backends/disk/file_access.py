@@ -15,12 +15,10 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from isoviz.backends.disk.file_system import free_bytes
-from isoviz.backends.disk.reserve import reserve
+from isoviz.backends.disk.file_system import free_bytes, reserve
 from isoviz.backends.disk.shared_pages import SHARED, SharedPages
 from isoviz.backends.disk.unfinished import Unfinished, sweep
-from isoviz.backends.host.bounce import BOUNCE, bounce
-from isoviz.backends.pages import PAGE, Bytes, page_aligned
+from isoviz.backends.pages import BOUNCE, PAGE, Bytes, bounce, page_aligned
 from isoviz.errors import FileError, RunError
 from isoviz.file_rights import Rights
 from isoviz.regular_files import final_path, open_for_reading, reason

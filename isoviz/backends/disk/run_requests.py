@@ -14,8 +14,7 @@ import numpy as np
 from isoviz.backends.disk import aio
 from isoviz.backends.disk.aio import DEPTH, READ, WRITE, address_of
 from isoviz.backends.disk.file_access import REQUEST, NewFile, ReadFile
-from isoviz.backends.host.bounce import BOUNCE, bounce
-from isoviz.backends.pages import PAGE, Bytes
+from isoviz.backends.pages import BOUNCE, PAGE, Bytes, bounce
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, cast
 from isoviz.backends.cuda.device_memory import DeviceMemory
 from isoviz.backends.direct_storage import DirectStorage
 from isoviz.backends.disk.disk_memory import DiskMemory, DiskRead, DiskWrite
-from isoviz.backends.host.host_memory import HostMemory, Memcpy
-from isoviz.backends.host.numa import node_of
+from isoviz.backends.host.host_memory import HostMemory, Memcpy, node_of
 from isoviz.backends.kinds.halves import Computer, are, carries, holds
 from isoviz.machines import ChannelKind, MemoryKind, channel_kinds
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.generate import fill
-from isoviz.backends.host.host_memory import LARGE, HostMemory, HostStore
-from isoviz.backends.host.numa import node_of
+from isoviz.backends.host.host_memory import LARGE, HostMemory, HostStore, node_of
 from isoviz.backends.mpi.channels.carrying import CHANNELS, RankParts
 from isoviz.backends.mpi.lanes.lanes import Lanes
 from isoviz.backends.pages import PAGE

@@ -12,9 +12,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from isoviz.bench.aims import compared, quickest, row
-from isoviz.bench.gpu.bench import ANY, FBM, medians
+from isoviz.bench.gpu.bench import ANY, FBM, left_out, medians
 from isoviz.bench.gpu.peers import cupy_views
-from isoviz.bench.gpu.report import left_out
 from isoviz.bench.layouts import Case, cases
 from isoviz.planner import Transfer, cost
 

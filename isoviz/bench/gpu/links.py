@@ -13,8 +13,7 @@ import numpy as np
 
 from isoviz.backends.host.copying import copy_all
 from isoviz.bench.aims import compared, row
-from isoviz.bench.gpu.bench import ANY, FBM, SYS, ZCM, medians
-from isoviz.bench.gpu.report import left_out
+from isoviz.bench.gpu.bench import ANY, FBM, SYS, ZCM, left_out, medians
 from isoviz.bench.table import seconds_of
 from isoviz.layouts import StridedCopy
 from isoviz.units import format_bytes

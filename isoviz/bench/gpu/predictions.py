@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from isoviz.bench.aims import row
-from isoviz.bench.gpu.report import left_out
+from isoviz.bench.gpu.bench import left_out
 from isoviz.errors import RunError
 from isoviz.launch.probe import probe
 from isoviz.layouts import FieldSpace, IndexSpace

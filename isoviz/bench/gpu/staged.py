@@ -12,9 +12,8 @@ import numpy as np
 
 from isoviz.bench.aims import compared, row
 from isoviz.bench.files import created, forget, generated, in_pieces, moved, opened
-from isoviz.bench.gpu.bench import DSK, FBM, SYS, ZCM, medians
+from isoviz.bench.gpu.bench import DSK, FBM, SYS, ZCM, left_out, medians
 from isoviz.bench.gpu.links import SHORT
-from isoviz.bench.gpu.report import left_out
 from isoviz.bench.table import seconds_of
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.planner import Plan, Transfer, cost

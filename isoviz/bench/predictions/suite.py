@@ -1,7 +1,7 @@
 """How well predictions hold, and what the planner's choices cost: random transfers, planned, tried, run and measured.
 
 Two predictions are set beside the median of the runs that follow: that of the model alone, and that of a trial just before
-(`isoviz.measure.trials`). Their intervals are set beside every single run. The plan has run once before, so that page faults and
+(`isoviz.measure.trial`). Their intervals are set beside every single run. The plan has run once before, so that page faults and
 the like are not measured. There are several rounds over all transfers, a minute apart, because the speed of a computer changes.
 For some of the transfers the chosen plan competes with others (`isoviz.bench.predictions.regret`). Every plan is verified
 in a run of its own that is not counted. The first run of every transfer goes into the user's prediction ledger. The intervals
@@ -23,10 +23,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.host import kernels
 from isoviz.bench.predictions.random_transfers import LARGEST, SMALLEST, random_transfers
-from isoviz.bench.predictions.regret import LEAST_RUNS, regret_of
-from isoviz.bench.predictions.report import PredictionTable, tabled
-from isoviz.bench.predictions.samples import Measurements, Sample, transfer_words
-from isoviz.bench.predictions.timed_runs import TimedRuns
+from isoviz.bench.predictions.regret import LEAST_RUNS, TimedRuns, regret_of
+from isoviz.bench.predictions.report import Measurements, PredictionTable, Sample, tabled, transfer_words
 from isoviz.errors import Cancelled, InputError, VerificationError
 from isoviz.machines import preset
 from isoviz.measure.local_engine import Engine
@@ -37,7 +35,7 @@ from isoviz.units import format_bytes, parse_bytes
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
-    from isoviz.measure.trials.trial import Trial
+    from isoviz.measure.trial import Trial
     from isoviz.planner import Plan, Transfer
     from isoviz.runtime import Devices, Report
     from isoviz.runtime.ledger.ledger import Ledger

@@ -18,7 +18,7 @@ from isoviz.bench.aims import compared, row
 from isoviz.bench.ranks.bench import Order, RankBench, Span, empty, rank_bench
 from isoviz.bench.ranks.transfers import between
 from isoviz.layouts import FieldSpace, IndexSpace
-from isoviz.measure.ranks.rank_hosts import PREPARED
+from isoviz.measure.ranks.ranks_machine import PREPARED
 from isoviz.planner import Instance, Plan, Transfer, plan
 from isoviz.units import format_bytes, format_seconds
 

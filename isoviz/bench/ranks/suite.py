@@ -15,16 +15,15 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz.backends.host import kernels
 from isoviz.backends.mpi.world import World
-from isoviz.bench.aims import COLUMNS, AimsTable, row
-from isoviz.bench.ranks.bench import Order
+from isoviz.bench.aims import COLUMNS, AimsTable, compared, row
+from isoviz.bench.ranks.bench import Order, RankBench, rank_bench
 from isoviz.bench.ranks.choices import choices_on_rank
 from isoviz.bench.ranks.pipelines import pipelines_on_rank
 from isoviz.bench.ranks.prepared import prepared_on_rank
-from isoviz.bench.ranks.several_paths import several_paths_on_rank
 from isoviz.bench.ranks.transfers import contiguous_on_rank, layout_changes_on_rank, small_on_rank
 from isoviz.bench.ranks.transposition import transposition_on_rank
 from isoviz.bench.table import Table, scratch_folder
@@ -34,8 +33,65 @@ from isoviz.launch.ranks import Ranks, ranks
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Machine, preset
 from isoviz.measure.ranks.ranks_machine import mpi_here
-from isoviz.planner import Transfer, plan
-from isoviz.units import format_seconds
+from isoviz.planner import Plan, Transfer, plan, plan_of_paths
+from isoviz.units import format_bytes, format_seconds
+
+if TYPE_CHECKING:
+    from isoviz.bench.ranks.bench import Way
+
+
+# Several paths from one rank to another of the same host: directly, and through other ranks.
+#
+# All paths share the memory and the processors of the host. So the figures say what proxies cost there, not what they
+# gain: a gain needs links of their own (`tests/ranks/test_several_hosts.py`).
+
+MIB = 1 << 20
+SIZES = (MIB, 64 * MIB)
+DIRECT, RELAYED = "one path", "through one proxy"
+
+
+def several_paths_on_rank(machine: Machine, order: Order) -> list[dict[str, Any]]:
+    """From rank 0 to the last rank, between pageable and between registered memories. Every path has an equal share."""
+    rows: list[dict[str, Any]] = []
+    with rank_bench(machine, order) as rank:
+        for nbytes in SIZES:
+            for memory in ("sys", "reg") if nbytes <= order.nbytes else ():
+                rows += _rows(rank, nbytes, memory, order.repeat)
+    return rows
+
+
+def _rows(rank: RankBench, nbytes: int, memory: str, repeat: int) -> list[dict[str, Any]]:
+    last = rank.size - 1
+    array = rank.array(memory, nbytes) if rank.rank in (0, last) else None
+    ends = array, array if rank.rank == last else None
+    here, there = f"node0.{memory}", f"node{last}.{memory}"
+    moved = Transfer.whole(IndexSpace(x=nbytes), FieldSpace(v="u1"), here, "<F, x>", there, "<F, x>")
+    proxied = [(here, f"node{proxy}.{memory}", there) for proxy in range(1, last)]
+
+    def shared(ways: Sequence[tuple[str, ...]]) -> Plan:
+        cuts = [nbytes * number // len(ways) for number in range(len(ways) + 1)]
+        entries = [({"x": (cuts[number], cuts[number + 1])}, way) for number, way in enumerate(ways)]
+        return rank.agreed(lambda: plan_of_paths(moved, rank.machine, entries))
+
+    plans = {DIRECT: shared([(here, there)]), RELAYED: shared(proxied[:1])}
+    for count in range(1, len(proxied) + 1):
+        plans[f"{count + 1} paths"] = shared([(here, there), *proxied[:count]])
+    chosen = rank.agreed(lambda: plan(moved, rank.machine, "multipath"))
+    plans[f"`multipath`: {len(chosen.paths)} path{'s' * (len(chosen.paths) > 1)}"] = chosen
+    ways: dict[str, Way] = {name: rank.submitted(made, *ends) for name, made in plans.items()}
+    stored = f"{RELAYED}, stored and forwarded"
+    ways[stored] = rank.submitted(plans[RELAYED], *ends, pipelined=False)
+    times = rank.interleaved(ways, repeat)
+    what = f"{format_bytes(nbytes)}, {memory.upper()} → {memory.upper()}*"
+    return [
+        *(
+            compared("several paths", f"{what}, {name}", times, name, DIRECT, predicted=made.seconds)
+            for name, made in plans.items()
+            if name != DIRECT
+        ),
+        compared("several paths", f"{what}, {RELAYED}", times, RELAYED, stored, predicted=plans[RELAYED].seconds),
+    ]
+
 
 PART_SIZES = {
     "contiguous": 64 << 20,

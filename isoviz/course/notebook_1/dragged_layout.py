@@ -8,16 +8,18 @@ from typing import Any
 
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import LayoutAnswer, linear_of
-from isoviz.course.notebook_1.layout_models import (
+from isoviz.course.notebook_1.layout_pictures import (
     block_changed,
     block_dissolved,
+    difference,
     digits_swapped,
     fields_moved,
     order_reversed,
     parts_of,
     swapped,
+    tape_picture,
+    tapes_picture,
 )
-from isoviz.course.notebook_1.layout_pictures import difference, tape_picture, tapes_picture
 from isoviz.layouts import Linearization
 
 _DTYPES = ("uint8", "uint16", "int32", "float32", "float64")

@@ -8,8 +8,7 @@ from typing import Any
 
 from isoviz.course.exercise import Exercise, Given, Kind, NotAnAnswer, Verdict, WrongModel
 from isoviz.course.kinds import Choice, Number, Several, linear_of
-from isoviz.course.notebook_1.layout_models import fields_moved, order_reversed
-from isoviz.course.notebook_1.layout_pictures import Marked, lying_at, tape_picture
+from isoviz.course.notebook_1.layout_pictures import Marked, fields_moved, lying_at, order_reversed, tape_picture
 from isoviz.errors import show
 from isoviz.layouts import Linearization, Location
 

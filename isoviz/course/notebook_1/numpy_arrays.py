@@ -9,8 +9,7 @@ from typing import Any
 
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import LayoutAnswer, Order, Several, linear_of
-from isoviz.course.notebook_1.layout_models import parts_of, written
-from isoviz.course.notebook_1.layout_pictures import difference, tapes_picture
+from isoviz.course.notebook_1.layout_pictures import difference, parts_of, tapes_picture, written
 from isoviz.layouts import Linearization
 
 _NAMES = "ABCDE"

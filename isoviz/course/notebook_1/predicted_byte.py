@@ -8,8 +8,7 @@ from typing import Any
 
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import Number, linear_of
-from isoviz.course.notebook_1.layout_models import fields_moved, order_reversed
-from isoviz.course.notebook_1.layout_pictures import Marked, lying_at, tape_picture
+from isoviz.course.notebook_1.layout_pictures import Marked, fields_moved, lying_at, order_reversed, tape_picture
 
 _DTYPES = ("uint8", "uint16", "float32", "float64")
 _LAYOUT = "<y, F, x>"  # the notebook explains <x, F, y>; with F at an end, fewer of the wrong models go wrong

@@ -7,8 +7,7 @@ from typing import Any
 
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import LayoutAnswer, Several, linear_of
-from isoviz.course.notebook_1.layout_models import block_changed, digits_swapped, parts_of, written
-from isoviz.course.notebook_1.layout_pictures import difference, tapes_picture
+from isoviz.course.notebook_1.layout_pictures import block_changed, difference, digits_swapped, parts_of, tapes_picture, written
 from isoviz.layouts import Linearization
 from isoviz.units import format_bytes
 

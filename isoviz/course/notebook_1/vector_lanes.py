@@ -10,8 +10,7 @@ import numpy as np
 
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import LayoutAnswer, linear_of
-from isoviz.course.notebook_1.layout_models import digits_swapped
-from isoviz.course.notebook_1.layout_pictures import Marked, entry_told, padding_begin, tape_picture
+from isoviz.course.notebook_1.layout_pictures import Marked, digits_swapped, entry_told, padding_begin, tape_picture
 from isoviz.layouts import Linearization, Mode
 from isoviz.layouts.hardware import LINE
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from isoviz.course.exercise import Exercise, Given, Verdict
 from isoviz.course.kinds import Number, Several, linear_of
-from isoviz.course.notebook_2.pair_pictures import PicturesBelow
-from isoviz.course.notebook_2.two_layouts import first_stray, partly, parts_apart, plain_number, told
+from isoviz.course.notebook_2.two_layouts import PicturesBelow, first_stray, partly, parts_apart, plain_number, told
 from isoviz.layouts import Comparison, Linearization, compare
 
 _BLOCKS = ((4, 6), (6, 9), (6, 10), (4, 10), (8, 12), (9, 12), (10, 15), (6, 15))

@@ -9,9 +9,8 @@ from typing import Any
 
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import Number, Order, Several, linear_of
-from isoviz.course.notebook_2.pair_pictures import PicturesBelow
 from isoviz.course.notebook_2.runs_in_order import is_sorted, sorted_by
-from isoviz.course.notebook_2.two_layouts import plain_number, row_bytes
+from isoviz.course.notebook_2.two_layouts import PicturesBelow, plain_number, row_bytes
 from isoviz.layouts import Comparison, compare
 from isoviz.machines import LatencyBandwidth
 from isoviz.units import format_rate, format_seconds

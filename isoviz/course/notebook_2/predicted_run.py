@@ -8,9 +8,9 @@ from typing import Any
 
 from isoviz.course.exercise import Exercise, Given, Verdict
 from isoviz.course.kinds import Number, Several, linear_of
-from isoviz.course.notebook_2.pair_pictures import PicturesBelow, run_picture
 from isoviz.course.notebook_2.two_layouts import (
     Element,
+    PicturesBelow,
     elements_in_run,
     jump,
     mean_size,
@@ -18,11 +18,12 @@ from isoviz.course.notebook_2.two_layouts import (
     parts_apart,
     plain_number,
     row_bytes,
+    run_picture,
     suffix_bytes,
     told,
 )
 from isoviz.layouts import Comparison, Linearization, compare
-from isoviz.layouts.components import FIELDS
+from isoviz.layouts.modes import FIELDS
 
 _DTYPES = ("uint16", "float32", "float64")
 _COPIES = {

@@ -10,8 +10,7 @@ from typing import Any
 
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import Order, linear_of
-from isoviz.course.notebook_2.pair_pictures import PicturesBelow
-from isoviz.course.notebook_2.two_layouts import plain_number, row_bytes, suffix_bytes
+from isoviz.course.notebook_2.two_layouts import PicturesBelow, plain_number, row_bytes, suffix_bytes
 from isoviz.layouts import Comparison, Linearization, compare
 
 _NAMES = "ABCDEF"

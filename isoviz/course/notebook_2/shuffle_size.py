@@ -7,8 +7,7 @@ from typing import Any
 
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import Number, linear_of
-from isoviz.course.notebook_2.pair_pictures import block_picture
-from isoviz.course.notebook_2.two_layouts import first_stray, told
+from isoviz.course.notebook_2.two_layouts import block_picture, first_stray, told
 from isoviz.layouts import Comparison, Linearization, compare
 
 _DTYPES = ("uint8", "uint16", "float32", "float64")

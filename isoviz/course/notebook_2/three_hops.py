@@ -8,11 +8,9 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
+from isoviz.course.exercise import Exercise, Given, Texts, Verdict, WrongModel
 from isoviz.course.kinds import LayoutAnswer, Several, linear_of
-from isoviz.course.notebook_2.pair_pictures import PicturesBelow
-from isoviz.course.notebook_2.two_layouts import plain_number
-from isoviz.course.texts import Texts
+from isoviz.course.notebook_2.two_layouts import PicturesBelow, plain_number
 from isoviz.layouts import Linearization, Mode, compare
 from isoviz.units import format_share
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import Choice
-from isoviz.course.notebook_4.pipelines import Pipeline
-from isoviz.course.notebook_4.timelines import ShownMarkup, timeline_html
+from isoviz.course.notebook_4.timelines import Pipeline, ShownMarkup, timeline_html
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 US = 1e-6

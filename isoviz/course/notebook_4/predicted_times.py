@@ -8,8 +8,7 @@ from typing import Any
 
 from isoviz.course.exercise import Exercise, Given, Verdict, WrongModel
 from isoviz.course.kinds import Number
-from isoviz.course.notebook_4.pipelines import MS, Pipeline, at_work, pipeline_of
-from isoviz.course.notebook_4.timelines import answer_marks, timeline_html
+from isoviz.course.notebook_4.timelines import MS, Pipeline, answer_marks, at_work, pipeline_of, timeline_html
 from isoviz.units import format_seconds
 
 HOPS = 4

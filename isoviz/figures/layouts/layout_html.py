@@ -10,9 +10,8 @@ from isoviz.figures.charts.theme import ThemeName
 from isoviz.figures.layouts.numpy_text import numpy_equivalent
 from isoviz.figures.layouts.order_plot import linearization_svg
 from isoviz.figures.layouts.order_view import example_fields, example_space
-from isoviz.layouts.components import Component
 from isoviz.layouts.layout import Layout, Linearization
-from isoviz.layouts.modes import Mode
+from isoviz.layouts.modes import Component, Mode
 from isoviz.units import format_bytes
 
 _FIRST = 16

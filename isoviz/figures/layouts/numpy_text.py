@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from isoviz.layouts.components import FIELDS
 from isoviz.layouts.dtypes import described, dtype_text, is_added
 from isoviz.layouts.layout import Linearization
-from isoviz.layouts.modes import Mode
+from isoviz.layouts.modes import FIELDS, Mode
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from isoviz.figures.charts.theme import FIELD_COLOUR, MARGIN, RAMP_INK, ThemeNam
 from isoviz.figures.layouts.numpy_text import numpy_equivalent
 from isoviz.figures.layouts.order_cells import CellPlot, draw_cells
 from isoviz.figures.layouts.order_view import OrderView, order_view
-from isoviz.layouts.components import Component
 from isoviz.layouts.layout import Layout, Linearization
+from isoviz.layouts.modes import Component
 from isoviz.layouts.spaces import FieldSpace, IndexSpace
 from isoviz.units import format_bytes
 

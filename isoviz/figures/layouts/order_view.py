@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from isoviz.errors import LayoutError
-from isoviz.layouts.components import FIELDS
 from isoviz.layouts.layout import Layout, Linearization
-from isoviz.layouts.modes import Mode
+from isoviz.layouts.modes import FIELDS, Mode
 from isoviz.layouts.spaces import FieldSpace, IndexSpace
 
 IntArray = np.ndarray[Any, np.dtype[np.int64]]

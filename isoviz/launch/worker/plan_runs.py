@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from isoviz.backends.cuda.gpu_array import GpuArray
+from isoviz.backends.cuda.device_memory import GpuArray
 from isoviz.backends.disk.disk_memory import FileTarget
 from isoviz.backends.formats.arrays import sent_array
 from isoviz.errors import Cancelled, InputError, IsovizError, RankError, TransferError, in_words, line, show

@@ -19,8 +19,7 @@ from typing import Any
 
 from isoviz.errors import RankError, RunError, in_words
 from isoviz.launch.hello import Hello, refusal
-from isoviz.launch.rank_station import Station
-from isoviz.launch.this_rank import ThisRank, set_this_rank
+from isoviz.launch.this_rank import Station, ThisRank, set_this_rank
 from isoviz.launch.wire import ConnectionLost, Message, NotUnderstood, Wire
 
 _LOG = logging.getLogger(__name__)

@@ -37,8 +37,15 @@ from isoviz.machines.cards import Distance, Way
 from isoviz.machines.measurement import Pair
 from isoviz.measure import tuning
 from isoviz.measure.jobs import Job, job_plan
-from isoviz.measure.ranks.rank_hosts import PREPARED, RankHosts, kinds_between
-from isoviz.measure.ranks.ranks_machine import KindFigures, RankFigures, assumed_between_ranks, ranks_machine
+from isoviz.measure.ranks.ranks_machine import (
+    PREPARED,
+    KindFigures,
+    RankFigures,
+    RankHosts,
+    assumed_between_ranks,
+    kinds_between,
+    ranks_machine,
+)
 from isoviz.measure.steps import Steps, Tell, Timer
 from isoviz.measure.ways import Effort, ways_of
 from isoviz.planner import Transfer

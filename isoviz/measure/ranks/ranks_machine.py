@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import get_args
 
 from isoviz import checks
 from isoviz.errors import MachineError
@@ -14,14 +16,92 @@ from isoviz.machines.cards import AssumedFigures, Distance
 from isoviz.machines.channel import Channel, Resource
 from isoviz.machines.channel_kinds.ranks import LINK
 from isoviz.machines.costs import OneTimeCost
-from isoviz.machines.kinds import ChannelKind, MemoryKind, assumed_at
+from isoviz.machines.kinds import ChannelKind, MemoryKind, assumed_at, channel_kinds
 from isoviz.machines.machine import Machine
 from isoviz.machines.memory import Memory
 from isoviz.machines.throughput import LatencyBandwidth, Sampled, ThroughputFunction
 from isoviz.measure import kept_measurements, local_machine
 from isoviz.measure.assumed_host import described
 from isoviz.measure.gpus.gpu_parts import without_gpus
-from isoviz.measure.ranks.rank_hosts import RankHosts, kinds_between, rank_hosts
+
+# Which host carries which rank.
+
+MOST_RANKS = 128
+
+
+@dataclass(frozen=True)
+class RankHosts:
+    """The host of every rank: `of[r]` is the number of the host of rank r, `names` are the names of the hosts.
+
+    Hosts are numbered from 0 in the order of their first rank.
+    """
+
+    of: tuple[int, ...]
+    names: tuple[str, ...]
+
+    @property
+    def ranks(self) -> int:
+        """The number of ranks."""
+        return len(self.of)
+
+    @cached_property
+    def shared_by(self) -> tuple[int, ...]:
+        """The number of ranks on every host."""
+        return tuple(self.of.count(host) for host in range(len(self.names)))
+
+    def distance(self, here: int, there: int) -> Distance:
+        """How far two ranks are apart."""
+        return "same host" if self.of[here] == self.of[there] else "other host"
+
+    def pairs(self, distance: Distance) -> tuple[tuple[int, int], ...]:
+        """The ordered pairs of different ranks at this distance."""
+        every = range(self.ranks)
+        return tuple((a, b) for a in every for b in every if a != b and self.distance(a, b) == distance)
+
+
+def kinds_between(*, usual: bool = True) -> dict[Distance, tuple[ChannelKind, ...]]:
+    """The kinds of channels between two ranks by their distance: those that machines always have, or those to compare with."""
+    return {
+        distance: tuple(kind for kind in channel_kinds() if assumed_at(kind, distance) is not None and kind.is_usual == usual)
+        for distance in get_args(Distance)
+    }
+
+
+PREPARED = "same host, prepared"
+"""Where the other rank of a prepared transfer is, among the starts of a `Measurement`."""
+
+
+def rank_hosts(owner: str, ranks: object, hosts: object) -> RankHosts:
+    """The hosts of `ranks` ranks. `hosts` is the number of hosts, or the host of every rank by name or number.
+
+    A number of hosts spreads the ranks evenly: consecutive ranks are on one host. A text is a number, or names with commas.
+    `owner` begins the messages of errors.
+
+    Raises:
+        MachineError: `ranks` is no whole number from 1 to 128, there are more hosts than ranks, or not one host for every rank.
+    """
+    count = checks.whole(owner, "ranks", ranks, low=1, high=MOST_RANKS)
+    if isinstance(hosts, str):
+        hosts = int(hosts) if hosts.strip().isdecimal() and len(hosts) < 10 else [name.strip() for name in hosts.split(",")]
+    if (names := checks.parts(hosts)) is not None:
+        return _named(owner, count, list(names))
+    number = checks.whole(owner, "hosts", hosts, low=1, high=count)
+    return RankHosts(tuple(rank * number // count for rank in range(count)), tuple(f"host{k}" for k in range(number)))
+
+
+def _named(owner: str, ranks: int, hosts: list[object]) -> RankHosts:
+    if len(hosts) != ranks:
+        problem = f"expected a number of hosts, or the host of each of {ranks} ranks, got {len(hosts)} hosts"
+        raise checks.FieldError(owner, "hosts", problem)
+    numbers: dict[str, int] = {}
+    of = []
+    for rank, host in enumerate(hosts):
+        place = f"hosts[{rank}]"
+        is_number = isinstance(host, int) and not isinstance(host, bool)
+        name = f"host{host}" if is_number else checks.text(owner, place, host)
+        of.append(numbers.setdefault(name, len(numbers)))
+    return RankHosts(tuple(of), tuple(numbers))
+
 
 MEASURE = ("cached", "assumed")
 CHANNELS = ("usual", "all")
@@ -175,7 +255,7 @@ def assumed_between_ranks(local: Machine, kinds: Mapping[Distance, Collection[Ch
 
 def ranks_machine(hosts: RankHosts, figures: RankFigures, provenance: str = "") -> Machine:
     """The machine of ranks on these hosts with these figures. `provenance` is by default that of the figures within a rank."""
-    within = _Within(hosts, figures)
+    within = _LocalParts(hosts, figures)
     channels = [channel for rank in range(hosts.ranks) for channel in (*within.channels(rank), *_between(within, rank))]
     if figures.hand_over:
         more = OneTimeCost("hand-over", figures.hand_over, only_following=True, kept=False)
@@ -192,7 +272,7 @@ def ranks_machine(hosts: RankHosts, figures: RankFigures, provenance: str = "") 
     )
 
 
-class _Within:
+class _LocalParts:
     """What is inside a rank and inside a host."""
 
     def __init__(self, hosts: RankHosts, figures: RankFigures) -> None:
@@ -276,7 +356,7 @@ class _Within:
         return tuple(found.items())
 
 
-def _between(within: _Within, rank: int) -> Iterator[Channel]:
+def _between(within: _LocalParts, rank: int) -> Iterator[Channel]:
     """The channels from one rank to all others."""
     hosts = within.hosts
     for peer in range(hosts.ranks):

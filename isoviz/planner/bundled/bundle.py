@@ -22,7 +22,6 @@ from isoviz.layouts import Box, ChunkSequence, IndexSpace, StridedCopy, View
 from isoviz.layouts.geometry import mean_run
 from isoviz.layouts.recurring import RecurringChunks
 from isoviz.layouts.windows import Keyed, keyed_in_parts, runs_at_origin
-from isoviz.planner.bundled.apart import require_apart_in
 from isoviz.planner.bundled.stream import (
     BYTES,
     STREAM,
@@ -33,6 +32,7 @@ from isoviz.planner.bundled.stream import (
     end_view,
     looks_of,
     plain_order,
+    require_apart_in,
     stretches,
 )
 from isoviz.planner.transfer import Instance, Transfer

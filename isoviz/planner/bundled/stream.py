@@ -5,9 +5,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from isoviz.errors import TransferError
 from isoviz.layouts import Box, ChunkSequence, FieldSpace, Layout, Linearization, Mode, StridedCopy, View
+from isoviz.layouts.copies import ListedCopy
+from isoviz.layouts.geometry import strided_copies
 from isoviz.layouts.recurring import RecurringChunks, RecurringCopies, shifted, together
 from isoviz.planner.intermediate.part_layouts import layout_of
 from isoviz.planner.transfer import Transfer
@@ -150,3 +155,52 @@ def looks_of(member: Transfer) -> object:
         return member
     ends = tuple([(end.space, end.fields, end.layout) for end in (member.source, member.destination, *member.as_they_lie)])
     return ends, member.shape, member.source_origin, member.destination_origin, member.field_names
+
+
+# Whether the members of a bundle write the same bytes.
+
+
+def require_apart_in(members: Sequence[Placed]) -> None:
+    """Require that no two members of a bundle write the same bytes at the destination, where their ends lie.
+
+    Raises:
+        TransferError: they do; the message names both members.
+    """
+    starts = [each.starts[1] for each in members]
+    ends = [each.starts[1] + each.transfer.as_they_lie[1].linearization.nbytes for each in members]
+    order = sorted(range(len(starts)), key=starts.__getitem__)
+    reach, near = -1, list[int]()
+    for number in order:  # only members whose instances overlap are looked at
+        if starts[number] >= reach:
+            _require_apart(members, near)
+            near.clear()
+        near.append(number)
+        reach = max(reach, ends[number])
+    _require_apart(members, near)
+
+
+def _require_apart(members: Sequence[Placed], near: Sequence[int]) -> None:
+    if len(near) < 2:
+        return
+    rows: list[np.ndarray[Any, np.dtype[np.int64]]] = []
+    for number in near:
+        each = members[number]
+        view = end_view(each.transfer, 1)
+        shape = each.transfer.space.as_dict()
+        box = Box((0,) * len(shape), tuple([shape[dim] for dim in view.dims]))
+        for copy in strided_copies(view, view, box, each.transfer.field_names):
+            begins = copy.offsets[1] if isinstance(copy, ListedCopy) else np.array([copy.destination_offset])
+            begins = begins + each.starts[1]
+            for extent, _, stride in copy.loops:
+                begins = np.add.outer(begins, np.arange(extent) * stride).ravel()
+            rows.append(np.stack([begins, begins + copy.run, np.full(len(begins), number)]))
+    begins, stops, numbers = np.concatenate(rows, axis=1)
+    order = np.argsort(begins, kind="stable")
+    begins, stops, numbers = begins[order], np.maximum.accumulate(stops[order]), numbers[order]
+    wrong = np.flatnonzero(begins[1:] < stops[:-1])
+    if len(wrong):
+        at = int(wrong[0])
+        pair = sorted((int(numbers[at]), int(numbers[at + 1])))
+        raise TransferError(
+            f"bundle: transfers {pair[0]} and {pair[1]} write the same bytes at the destination; expected each byte once"
+        )

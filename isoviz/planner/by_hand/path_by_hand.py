@@ -17,9 +17,8 @@ from isoviz.errors import InputError, LimitError, MachineError, NoPathError, Tra
 from isoviz.layouts import FIELDS, ChunkSequence, Layout
 from isoviz.planner.by_hand.limits import broken_limits, limit_notes, limit_text
 from isoviz.planner.cache import CACHE
-from isoviz.planner.check_ends import check_arguments, check_ends
-from isoviz.planner.intermediate.common_suffix import ending_alike
-from isoviz.planner.intermediate.field_orders import buffer_orders, chunk_order
+from isoviz.planner.intermediate.part_layouts import ending_alike
+from isoviz.planner.intermediate.part_runs import buffer_orders, chunk_order
 from isoviz.planner.one_path.buffer_needs import run_as_blocks
 from isoviz.planner.one_path.hop_facts import PlanFacts, chunk_bytes, hop_runs, path_clock, path_orders, plan_facts
 from isoviz.planner.one_path.one_layout import chunk_multiple
@@ -28,7 +27,8 @@ from isoviz.planner.options import BY_HAND, Options
 from isoviz.planner.path_plan import Constraint, Hop, PathPlan
 from isoviz.planner.plan import Plan
 from isoviz.planner.problem import Problem
-from isoviz.planner.time.run_rates import rate_of
+from isoviz.planner.time.path_time import rate_of
+from isoviz.planner.transfer import check_arguments, check_ends
 from isoviz.planner.tuning import CHUNK_GROWTH_SHARE, FEW_CHUNKS
 from isoviz.units import format_bytes, parse_bytes
 
@@ -131,7 +131,7 @@ def _costed(
         orders[1:-1] = inner
         order = inner[0]
     else:
-        order = transfer.source_order if problem.follows == "source" else transfer.destination_order
+        order = transfer.source_order if problem.chunk_order == "source" else transfer.destination_order
         outer = len(order.parts)
     order = chunk_order(transfer, order.layout, source_fields)
     if FIELDS in order.parts[len(order.parts) - outer :]:  # the fields number the blocks, in one order

@@ -13,12 +13,12 @@ from isoviz.layouts import Box
 from isoviz.planner.by_hand.limits import broken_limits, limit_text
 from isoviz.planner.by_hand.path_by_hand import costed
 from isoviz.planner.cache import CACHE
-from isoviz.planner.check_ends import check_arguments, check_ends
 from isoviz.planner.one_path.hop_facts import chunk_bytes, first_setup, path_clock, path_orders
 from isoviz.planner.options import BY_HAND, Options
 from isoviz.planner.plan import Plan
 from isoviz.planner.problem import Problem, channels_in_mean
 from isoviz.planner.shares import Share, check_boxes, check_holds_entries, check_numbers
+from isoviz.planner.transfer import check_arguments, check_ends
 
 if TYPE_CHECKING:
     from isoviz.layouts import Layout

@@ -13,7 +13,7 @@ from isoviz.errors import InputError
 from isoviz.planner.build_plan import make_plan
 from isoviz.planner.explanation.curves.chunk_curve import rechunked
 from isoviz.planner.full import search
-from isoviz.planner.one_path.chunk_size import with_larger_chunks
+from isoviz.planner.one_path.optimum import with_larger_chunks
 from isoviz.planner.options import Options, options_about
 from isoviz.planner.planners import plan
 from isoviz.planner.problem import Problem

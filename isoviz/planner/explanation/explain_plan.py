@@ -27,7 +27,7 @@ from isoviz.planner.planners import plan as make_plan
 from isoviz.planner.problem import Problem, channels_in_mean
 from isoviz.planner.program.certificate import certificate, check_machine
 from isoviz.planner.program.path_bound import bisect
-from isoviz.planner.time.pace_setters import paces
+from isoviz.planner.time.makespan import paces
 from isoviz.planner.transfer import Transfer
 from isoviz.planner.whole_program.program_planner import solved
 from isoviz.units import format_bytes, format_rate

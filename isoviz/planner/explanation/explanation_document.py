@@ -31,7 +31,7 @@ from isoviz.planner.explanation.plan_document import marked, plan_title
 from isoviz.planner.explanation.rival_words import difference, ranking_said, turn_text, turns_said
 from isoviz.planner.path_plan import RATES
 from isoviz.planner.program.certificate import certificate_lines
-from isoviz.planner.whole_program.wording import program_lines
+from isoviz.planner.whole_program.program_planner import program_lines
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from isoviz.planner.program.bisection import Bisection, Step
 from isoviz.planner.program.certificate import Certificate
 from isoviz.planner.program.path_bound import LinearRow, Solution
 from isoviz.planner.program.program_rows import Monomial, PathProgram, ResourceRow, RowState, SpaceRow, ThroughputRow, Variable
-from isoviz.planner.whole_program.wording import program_from_json, program_json
+from isoviz.planner.whole_program.program_planner import program_from_json, program_json
 from isoviz.schema import BY_NAME, Node, plain, read, read_document
 
 FORMAT = "isoviz-explanation-1"

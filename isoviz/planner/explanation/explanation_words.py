@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from isoviz.layouts import Layout, OrderChange
 from isoviz.machines.memory import emulated_text
 from isoviz.planner.explanation.plan_document import starts_text
-from isoviz.planner.listed.listed_transfer import ListedTransfer
+from isoviz.planner.listed_transfer import ListedTransfer
 from isoviz.units import format_bytes, format_rate, format_seconds, format_share
 
 if TYPE_CHECKING:

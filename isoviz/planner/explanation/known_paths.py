@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING
 
 from isoviz.planner.build_plan import make_plan
 from isoviz.planner.full import RouteKey, search
-from isoviz.planner.one_path.chunk_size import with_comparable_chunks, with_larger_chunks
 from isoviz.planner.one_path.fewest_hops import FewestHops
 from isoviz.planner.one_path.hop_facts import conversion_hop
-from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of, lower_bounds
+from isoviz.planner.one_path.optimum import (
+    best_feasible_choice,
+    clock_of,
+    lower_bounds,
+    with_comparable_chunks,
+    with_larger_chunks,
+)
 from isoviz.planner.options import options_about
 from isoviz.planner.paths.routes import Route
 from isoviz.planner.planning_work import Work

@@ -12,8 +12,8 @@ from isoviz.planner.explanation.explanation import Region
 from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
 from isoviz.planner.paths.routes import Route
 from isoviz.planner.program.bisection import bisect
+from isoviz.planner.program.certificate import path_program
 from isoviz.planner.program.path_bound import PathProgram, Solution, feasible_region, solve
-from isoviz.planner.program.path_program import path_program
 
 if TYPE_CHECKING:
     from isoviz.machines import Channel

@@ -10,7 +10,7 @@ from isoviz.layouts import Layout, OrderChange
 from isoviz.machines import ChannelKind
 from isoviz.machines.memory import emulated_text
 from isoviz.planner.bundled.bundle import Bundle
-from isoviz.planner.listed.listed_transfer import ListedTransfer
+from isoviz.planner.listed_transfer import ListedTransfer
 from isoviz.planner.shares import share_text
 from isoviz.units import format_bytes, format_rate, format_seconds
 

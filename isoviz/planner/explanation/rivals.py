@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from isoviz.errors import InputError, LayoutError, LimitError, TransferError
 from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled
-from isoviz.planner.check_ends import check_ends
 from isoviz.planner.explanation.curves.scaling import resized
 from isoviz.planner.explanation.explanation import RankedPath, Turn
 from isoviz.planner.full import listed_routes, search
 from isoviz.planner.planning_work import Work, work_of
 from isoviz.planner.problem import Problem
+from isoviz.planner.transfer import check_ends
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine

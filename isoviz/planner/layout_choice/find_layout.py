@@ -12,8 +12,7 @@ from isoviz.errors import Cancelled, InputError
 from isoviz.layouts import FieldSpace, IndexSpace, Layout, Linearization
 from isoviz.machines import Machine, MachineLike, machine_argument
 from isoviz.planner.layout_choice.choice import LayoutChoice, RankedLayout
-from isoviz.planner.layout_choice.demands import Demands, run_along
-from isoviz.planner.layout_choice.layout_search import LEAST_GAIN, LayoutSearch, Timed
+from isoviz.planner.layout_choice.layout_search import LEAST_GAIN, Demands, LayoutSearch, Timed, run_along
 from isoviz.planner.layout_choice.use import Use
 from isoviz.planner.options import Options
 from isoviz.planner.planner_registry import find_planner

@@ -19,7 +19,7 @@ from isoviz.planner.multipath.split import Split, Stream, split_bytes
 from isoviz.planner.multipath.tuning import FEW_LINKS, LINK_STEPS, MOST_PATHS, MOST_PRICED, MOST_QUICK, PLAN_GAIN, SURE_GAIN
 from isoviz.planner.planning_work import Work
 from isoviz.planner.problem import machine_in_mean
-from isoviz.planner.time.run_rates import rate_of
+from isoviz.planner.time.path_time import rate_of
 
 if TYPE_CHECKING:
     import networkx

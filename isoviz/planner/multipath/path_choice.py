@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from isoviz.planner.build_plan import make_plan
 from isoviz.planner.full import with_bounds
 from isoviz.planner.multipath.tuning import EVEN_LOSS, MOST_ROUTES, NEARLY_AS_GOOD, PATH_STEPS, PATIENCE
-from isoviz.planner.one_path.chunk_size import with_larger_chunks
-from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
+from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of, with_larger_chunks
 from isoviz.planner.paths.routes import Route
 from isoviz.planner.problem import channels_in_mean
 from isoviz.planner.tuning import BOUND_SLACK
@@ -135,6 +134,6 @@ def divided(problem: Problem, way: Path, count: int) -> Options:
     options = problem.options
     if count > 1 and problem.memory_limit is not None:
         options = replace(options, memory_limit=max(1, problem.memory_limit // count))
-    if count > 1 and not problem.alike:
+    if count > 1 and not problem.uniform_slots:
         options = replace(options, slot_limit=max(1, problem.limit([channel.destination for channel in way[:-1]]) // count))
     return options

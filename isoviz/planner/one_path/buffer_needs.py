@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.layouts import FIELDS, ChunkSequence, Layout, Linearization, Mode
-from isoviz.planner.intermediate.field_orders import buffer_orders, chunk_order
+from isoviz.planner.intermediate.part_runs import buffer_orders, chunk_order
 from isoviz.planner.one_path.hop_facts import PathOrders, chunk_bytes, path_clock, path_orders
 
 if TYPE_CHECKING:
@@ -32,20 +32,20 @@ def buffer_layouts(problem: Problem, choice: Choice) -> BufferLayouts:
     """The layouts of the buffers of a choice."""
     source, destination = problem.transfer.source_order, problem.transfer.destination_order
     if choice.family is not None:
-        follows = choice.family.follows or problem.follows
+        follows = choice.family.follows or problem.chunk_order
         before, after, outer = problem.ends.layouts(choice.family, choice.a, choice.b, follows)
         lead = before if follows == "source" else after
         return BufferLayouts(before, after, lead, outer, choice.per_chunk, _source_fields(choice, lead, outer, follows))
     order = source if problem.held_order(choice.route) == "source" else destination
     if choice.layout_before is not None:
         (before, outer), (after, _) = choice.layout_before, choice.layout_after or choice.layout_before
-        at = _source_fields(choice, before, outer, problem.follows)
+        at = _source_fields(choice, before, outer, problem.chunk_order)
         return BufferLayouts(before, after, before, outer, choice.per_chunk, at)
     elements = choice.per_chunk
     if len(choice.route.channels) == 1 and choice.chunk >= problem.nbytes:  # one chunk, padding included
         elements = order.count * len(order.fields)
     outer, per_chunk = run_as_blocks(order, elements)
-    at = _source_fields(choice, order.layout, outer, problem.follows)
+    at = _source_fields(choice, order.layout, outer, problem.chunk_order)
     return BufferLayouts(order.layout, order.layout, order.layout, outer, per_chunk, at)
 
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from isoviz.layouts import FIELDS, ChunkSequence, compare
-from isoviz.planner.intermediate.field_orders import buffer_orders
 from isoviz.planner.intermediate.part_layouts import grown, restricted
+from isoviz.planner.intermediate.part_runs import buffer_orders
 from isoviz.planner.one_path.choice import BlockedEnds, Choice
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _blocks(problem: Problem, limit: int) -> Iterator[dict[str, int]]:
 def _blocked_ends(problem: Problem, block: dict[str, int]) -> BlockedEnds:
     transfer = problem.transfer
     source, destination = transfer.source_order, transfer.destination_order
-    order = source if problem.follows == "source" else destination
+    order = source if problem.chunk_order == "source" else destination
     (before, outer), (after, _) = restricted(source, order, block), restricted(destination, order, block)
     first, last = buffer_orders(transfer, (before, after), 1)  # a block holds all fields
     return BlockedEnds(
@@ -93,10 +93,10 @@ def with_exact_runs(problem: Problem, choice: Choice, clock: Clock) -> Choice | 
     limits."""
     assert choice.family is not None
     transfer, route = problem.transfer, choice.route
-    follows = choice.family.follows or problem.follows
+    follows = choice.family.follows or problem.chunk_order
     before, after, outer = problem.ends.layouts(choice.family, choice.a, choice.b, follows)
     apart = FIELDS in before.components[len(before.components) - outer :]
-    first, last = buffer_orders(transfer, (before, after), 1 if not apart else 2 * (problem.follows == "source"))
+    first, last = buffer_orders(transfer, (before, after), 1 if not apart else 2 * (problem.chunk_order == "source"))
     slot = max(ChunkSequence(lin, outer).block_bytes for lin in (first, last)) * choice.per_chunk
     if slot > problem.limit(route.inside):
         return None

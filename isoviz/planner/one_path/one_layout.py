@@ -78,7 +78,7 @@ def _runs(problem: Problem, most: int) -> Iterator[tuple[None, int]]:
 
 def _boxes(problem: Problem, order: Linearization, most: int) -> Iterator[tuple[tuple[Layout, int], int]]:
     """Chunks of blocks that are boxes, of at most `most` bytes, the largest block first."""
-    lead = problem.transfer.source_order if problem.follows == "source" else problem.transfer.destination_order
+    lead = problem.transfer.source_order if problem.chunk_order == "source" else problem.transfer.destination_order
     entries = max(1, most // problem.entry)
     while entries >= 1:
         block = grown(order, lead, dict.fromkeys(problem.transfer.space.dims, 1), entries)
@@ -343,7 +343,7 @@ class _OneLayoutSearch:
     def by_boxes(self) -> Iterator[Choice | None]:
         """Blocks of the end's order that are boxes."""
         problem, transfer = self.problem, self.problem.transfer
-        lead = transfer.source_order if problem.follows == "source" else transfer.destination_order
+        lead = transfer.source_order if problem.chunk_order == "source" else transfer.destination_order
         entries = min(self.limit // problem.entry, transfer.space.volume)
         while entries >= 1:
             block = grown(self.order, lead, dict.fromkeys(transfer.space.dims, 1), entries)

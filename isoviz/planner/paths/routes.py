@@ -25,16 +25,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from isoviz.planner.paths.dominance import CostClasses
-from isoviz.planner.paths.route_search import RouteQuery, RouteSearch
-from isoviz.planner.paths.tuning import MOST_MACHINES, RELAYS_PER_CLASS
+from isoviz.planner.paths.route_search import MOST_MACHINES, RELAYS_PER_CLASS, CostClasses, RouteQuery, RouteSearch
 from isoviz.planner.time.path_time import Pace
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
     from isoviz.machines import Channel, Machine
-    from isoviz.planner.paths.dominance import CostClasses
+    from isoviz.planner.paths.route_search import CostClasses
 
 
 def node_classes(machine: Machine, cost_classes: CostClasses) -> tuple[tuple[int, ...], ...]:

@@ -5,18 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.planner.full import listed_routes, with_bounds
+from isoviz.planner.multipath.reasons import are_links_named, may_pay
 from isoviz.planner.multipath.tuning import AUTO_GAIN
-from isoviz.planner.multipath.worth import are_links_named, may_pay
-from isoviz.planner.one_path.chunk_size import with_comparable_chunks
 from isoviz.planner.one_path.fewest_hops import FewestHops
-from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
-from isoviz.planner.planners.full_planner import full_within, made_plan
+from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of, with_comparable_chunks
+from isoviz.planner.planners.full_planner import full_within, made_plan, routes_along, shortest, simple, simple_path
 from isoviz.planner.planners.multipath_planner import multipath
-from isoviz.planner.planners.one_path_planners import simple, simple_path
-from isoviz.planner.planners.shortest_routes import routes_along, shortest
 from isoviz.planner.planning_work import NO_COST, PLAN_STEPS, ROUTE_STEPS, STEPS_PER_SECOND, Work, work_of
-from isoviz.planner.search.expected_steps import listed_steps, look_steps, search_steps, worked_out_steps
 from isoviz.planner.search.first_look import first_look
+from isoviz.planner.search.tuning import listed_steps, look_steps, search_steps, worked_out_steps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +37,7 @@ def auto(problem: Problem) -> Plan:
     4. `full` searches on while it costs less than it can still save: the best T so far less the least bound.
 
     Where `full` costs next to nothing beside the transfer, it plans at once, since it proves its plan. In the end several paths
-    are planned, where a bound on their rate allows that they save enough (`multipath.worth`). They are taken where they save more
+    are planned, where a bound on their rate allows that they save enough (`reasons`). They are taken where they save more
     than 5 %, and where all their channels name the links that they share. Steps are counted, not measured (`planning_work`), so
     the plan is the same on every computer.
     """

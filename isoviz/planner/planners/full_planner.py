@@ -3,29 +3,197 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import math
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from isoviz.errors import LimitError, NoPathError
+from isoviz.machines import shortest_path
 from isoviz.planner.build_plan import make_plan
 from isoviz.planner.cache import CACHE
 from isoviz.planner.full import RouteKey, listed_routes, search
-from isoviz.planner.one_path.chunk_size import with_comparable_chunks, with_larger_chunks
 from isoviz.planner.one_path.fewest_hops import FewestHops
-from isoviz.planner.one_path.optimum import clock_of
-from isoviz.planner.planners.one_path_planners import best_along, simple_choice
-from isoviz.planner.planners.shortest_routes import shortest
+from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of, with_comparable_chunks, with_larger_chunks
+from isoviz.planner.paths.routes import Route
 from isoviz.planner.planning_work import Work, work_of
+from isoviz.planner.problem import limits_too_small, no_throughput
 from isoviz.units import format_share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from isoviz.machines import Channel, Machine
     from isoviz.planner.one_path.choice import Choice
-    from isoviz.planner.paths.routes import Route
     from isoviz.planner.plan import Plan
     from isoviz.planner.problem import Problem
     from isoviz.planner.time.path_time import Clock
+    from isoviz.planner.transfer import Transfer
+
+
+# Planners of one path: `simple` (Isometry, section 4.4), `spsl` and `spdl` (section 6.3), and `direct`.
+
+# The shortest path between two memories, and the routes along a path: which of its parallel channels are used.
+
+Path = tuple[str, ...]
+"""Names of memories, source first; the same name twice in a row is a self-loop."""
+
+MOST_PARALLEL = 16
+"""Up to this number of combinations of parallel channels, a planner of one path tries all."""
+
+
+def shortest(machine: Machine, transfer: Transfer) -> Path:
+    """The memories of a shortest path. From a memory to itself this is its self-loop, or else the shortest cycle.
+
+    Raises:
+        NoPathError: there is no path.
+    """
+    return _shortest(machine, transfer.source.memory, transfer.destination.memory)
+
+
+@lru_cache(maxsize=256)
+def _shortest(machine: Machine, here: str, there: str) -> Path:
+    if here != there:
+        return (here, *(channel.destination for channel in shortest_path(machine, here, there)))
+    if machine.between(here, here):
+        return (here, here)
+    ways: list[Path] = []
+    for channel in machine.outgoing(here):
+        if not machine.memory(channel.destination).holds_buffers:
+            continue
+        try:
+            back = shortest_path(machine, channel.destination, here)
+        except NoPathError:
+            continue
+        ways.append((here, channel.destination, *(step.destination for step in back)))
+    if not ways:
+        raise NoPathError(f"machine {machine.name}: no channels lead from {here} back to it")
+    return min(ways, key=lambda way: (len(way), way))
+
+
+def routes_along(problem: Problem, path: Path, converting: int | None) -> tuple[Route, ...]:
+    """The combinations of parallel channels along a path, or the fastest one where there are more than `MOST_PARALLEL`."""
+    return _routes(problem.part, path, converting) or _fastest(problem, path, converting)
+
+
+@lru_cache(maxsize=512)
+def _routes(machine: Machine, path: Path, converting: int | None) -> tuple[Route, ...]:
+    """All combinations of parallel channels along a path; empty if there are more than `MOST_PARALLEL`."""
+    hops = _hops(machine, path)
+    if math.prod(map(len, hops)) > MOST_PARALLEL:
+        return ()
+    return tuple(Route(channels, converting) for channels in itertools.product(*hops))
+
+
+def _fastest(problem: Problem, path: Path, converting: int | None) -> tuple[Route, ...]:
+    """The fastest channels along a path for whole chunks."""
+    chunk = min(problem.limit(path[1:-1]), problem.nbytes)
+    hops = _hops(problem.part, path)
+    return (Route(tuple(max(channels, key=lambda c: c.rate(chunk)) for channels in hops), converting),)
+
+
+def _hops(machine: Machine, path: Path) -> list[tuple[Channel, ...]]:
+    """The parallel channels of every hop, by name."""
+    return [tuple(sorted(machine.between(*ends), key=lambda c: c.name)) for ends in itertools.pairwise(path)]
+
+
+@lru_cache(maxsize=256)
+def with_memcpy(machine: Machine, path: Path) -> tuple[Path, int | None]:
+    """A path with a Memcpy hop, and the number of its first Memcpy hop.
+
+    If the path has none, the Memcpy self-loop of the first CPU memory that has one is inserted. The number is None if no CPU
+    memory of the path has one.
+    """
+    for i, ends in enumerate(itertools.pairwise(path)):
+        if any(channel.kind.is_host_copy for channel in machine.between(*ends)):
+            return path, i
+    for i, name in enumerate(path):
+        loops = machine.between(name, name)
+        if machine.memory(name).kind.is_host and any(channel.kind.is_host_copy for channel in loops):
+            return (*path[: i + 1], name, *path[i + 1 :]), i
+    return path, None
+
+
+def simple(problem: Problem) -> Plan:
+    """The shortest path, whose first Memcpy channel converts the layout.
+
+    If the path has no Memcpy channel, the planner adds the Memcpy self-loop of the first CPU memory that has one (Isometry,
+    section 4.4). If there is none either (a copy within a GPU), the hop that makes the path fastest converts, and a note says so.
+    """
+    choice, clock = simple_choice(problem)
+    route, notes = choice.route, []
+    if not route.has_memcpy and problem.ends.converts:
+        channel = route.channels[route.converting or 0]
+        way = f"from {channel.source} to {channel.destination}"
+        notes.append(f"no Memcpy channel on this path: the layout is converted on the way {way}")
+    return make_plan(problem, with_larger_chunks(problem, choice, clock), clock, "simple", notes)
+
+
+def simple_choice(problem: Problem) -> tuple[Choice, Clock]:
+    """The choice of `simple`, with the times of its route."""
+    return best_along(problem, *simple_path(problem))
+
+
+def simple_path(problem: Problem) -> tuple[Path, Sequence[int | None]]:
+    """The path of `simple`, and the hops that may convert."""
+    path = shortest(problem.part, problem.transfer)
+    if not problem.ends.converts:
+        return path, (None,)
+    path, at = with_memcpy(problem.part, path)
+    return path, (at,) if at is not None else range(len(path) - 1)
+
+
+def spsl(problem: Problem) -> Plan:
+    """Shortest path, source layout in every buffer: the last hop converts (Isometry, section 6.3)."""
+    path = shortest(problem.part, problem.transfer)
+    return _plan(problem, path, (len(path) - 2 if problem.ends.converts else None,), "spsl")
+
+
+def spdl(problem: Problem) -> Plan:
+    """Shortest path, destination layout in every buffer: the first hop converts (Isometry, section 6.3)."""
+    path = shortest(problem.part, problem.transfer)
+    return _plan(problem, path, (0 if problem.ends.converts else None,), "spdl")
+
+
+def direct(problem: Problem) -> Plan:
+    """One channel from source to destination, no intermediate buffer.
+
+    Raises:
+        NoPathError: no such channel.
+    """
+    here, there = problem.transfer.source.memory, problem.transfer.destination.memory
+    if not problem.machine.between(here, there):
+        raise NoPathError(
+            f"machine {problem.machine.name}: no channel leads directly from {here} to {there}; planner 'full' finds a path"
+        )
+    return _plan(problem, (here, there), (0 if problem.ends.converts else None,), "direct")
+
+
+def _plan(problem: Problem, path: Path, converting: Sequence[int | None], planner: str) -> Plan:
+    best, clock = best_along(problem, path, converting)
+    return make_plan(problem, with_larger_chunks(problem, best, clock), clock, planner)
+
+
+def best_along(problem: Problem, path: Path, converting: Sequence[int | None]) -> tuple[Choice, Clock]:
+    """The best choice along one path of memories, over its parallel channels.
+
+    Raises:
+        LimitError: not even one entry fits the limits; the message says which limits would be enough.
+    """
+    best: tuple[Choice, Clock] | None = None
+    for at in converting:
+        for route in routes_along(problem, path, at):
+            clock = clock_of(problem, route)
+            choice = best_feasible_choice(problem, route, clock)
+            if choice is not None and (best is None or choice.key < best[0].key):
+                best = choice, clock
+    if best is None:
+        raise limits_too_small(problem, [path[1:-1]])
+    choice, clock = best
+    if math.isinf(choice.seconds):
+        raise no_throughput(problem)
+    return choice, clock
 
 
 def full(problem: Problem) -> Plan:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from isoviz import checks
 from isoviz.errors import InputError
 from isoviz.planner.cache import CACHE
-from isoviz.planner.check_ends import check_arguments, check_ends
 from isoviz.planner.multipath.path_choice import MULTIPATH, plan_over
 from isoviz.planner.multipath.reasons import gap_of, pays, why_one_path, why_several
 from isoviz.planner.multipath.several_paths import plan_of, plans_of, several_paths
@@ -18,7 +17,8 @@ from isoviz.planner.options import Options
 from isoviz.planner.planners.full_planner import full_within, stopped_note
 from isoviz.planner.planning_work import STEPS_PER_SECOND, Work, work_of
 from isoviz.planner.problem import Problem
-from isoviz.planner.time.run_rates import rate_of
+from isoviz.planner.time.path_time import rate_of
+from isoviz.planner.transfer import check_arguments, check_ends
 
 LEAST_REST = 1 / 4
 """The share of the planning time that is left for several paths at least, however long the search for one path took."""

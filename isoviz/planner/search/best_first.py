@@ -21,12 +21,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from isoviz.planner.one_path.chunk_size import with_comparable_chunks
 from isoviz.planner.one_path.fewest_hops import FewestHops
-from isoviz.planner.one_path.optimum import best_choice, clock_of
+from isoviz.planner.one_path.optimum import best_choice, clock_of, with_comparable_chunks
 from isoviz.planner.paths.routes import Route
-from isoviz.planner.search.bounds import Bounds, SearchSpace
-from isoviz.planner.search.box import Box, ConvertingHop
+from isoviz.planner.search.bounds import Bounds, ConvertingHop, SearchBox, SearchSpace
 from isoviz.planner.search.tuning import (
     ACCEPTED_GAP,
     BATCH_STEPS,
@@ -173,7 +171,7 @@ class BestFirst:
         """Search among the paths with as few hops as are looked for: a lower bound of their seconds, and whether the work was
         done first."""
         self._listing_slack = math.inf
-        queue: list[tuple[float, int, Box]] = []
+        queue: list[tuple[float, int, SearchBox]] = []
         for box in self._root_boxes():
             heapq.heappush(queue, (box.bound, next(self._number), box))
         lower, done, stopped = math.inf, 0, False
@@ -201,7 +199,9 @@ class BestFirst:
         for factor in RIVAL_FACTORS:
             goal, found = self.goal * factor, 0
             for kind in self.space.kinds:
-                box = Box(kind, max(near / RIVAL_CHUNK_RATIO, self.space.least), min(near * RIVAL_CHUNK_RATIO, self.space.most))
+                box = SearchBox(
+                    kind, max(near / RIVAL_CHUNK_RATIO, self.space.least), min(near * RIVAL_CHUNK_RATIO, self.space.most)
+                )
                 runs = self.space.end_runs(box)
                 if box.chunk_low > box.chunk_high or runs is None:
                     continue
@@ -220,7 +220,7 @@ class BestFirst:
             if self.links.there[link] == self.space.destination:
                 self.work_out(Route((self.links.channels[link],), converting))
 
-    def _root_boxes(self) -> Iterable[Box]:
+    def _root_boxes(self) -> Iterable[SearchBox]:
         """Boxes that together contain every decision."""
         low, most = self.space.least, self.space.most
         if max(self.space.slots_of) < self.problem.largest:  # no slot can hold an element
@@ -229,11 +229,11 @@ class BestFirst:
         cuts = [low * (most / low) ** (k / count) for k in range(count)] + [most]
         for kind in self.space.kinds:
             for least, largest in itertools.pairwise(cuts):
-                yield Box(kind, least, largest)
+                yield SearchBox(kind, least, largest)
 
-    def _expanded(self, boxes: Iterable[Box]) -> Iterable[Box]:
+    def _expanded(self, boxes: Iterable[SearchBox]) -> Iterable[SearchBox]:
         """The boxes that remain of some boxes."""
-        groups: dict[bool, list[tuple[Box, tuple[float, float]]]] = {}
+        groups: dict[bool, list[tuple[SearchBox, tuple[float, float]]]] = {}
         for box in boxes:
             runs = self.space.end_runs(box)
             if runs is not None:
@@ -244,7 +244,7 @@ class BestFirst:
             for column in sorted(range(len(group)), key=lambda column: bounds.lower[column]):
                 yield from self._children(bounds, column)
 
-    def _children(self, bounds: Bounds, column: int) -> Sequence[Box]:
+    def _children(self, bounds: Bounds, column: int) -> Sequence[SearchBox]:
         """The boxes that remain of one box: none, or two halves."""
         box = bounds.boxes[column]
         lower = max(box.bound, bounds.lower[column])
@@ -302,11 +302,11 @@ class BestFirst:
 
     # ---- where to cut
 
-    def _split(self, box: Box, walk: Walk, slowest: float) -> tuple[Box, Box]:
+    def _split(self, box: SearchBox, walk: Walk, slowest: float) -> tuple[SearchBox, SearchBox]:
         """The two halves of a box, split where the bound of its best walk rises most; `slowest` is the time of the walk's slowest
         hop."""
         here = self._walk_bound(box, walk)
-        splits: list[tuple[float, tuple[Box, Box]]] = []
+        splits: list[tuple[float, tuple[SearchBox, SearchBox]]] = []
         if box.chunk_high > box.chunk_low * (1 + EDGE):
             splits.append(self._gain(box.split_by_chunk(), walk, here))
         if box.kind is ConvertingHop.MIDDLE and self.space.exact:
@@ -321,10 +321,10 @@ class BestFirst:
                 splits.append((gain, box.split_by_slowest(math.nextafter(slowest, 0.0), slowest)))
         return max(splits, key=lambda split: split[0], default=(0.0, box.split_by_chunk()))[1]
 
-    def _gain(self, halves: tuple[Box, Box], walk: Walk, here: float) -> tuple[float, tuple[Box, Box]]:
+    def _gain(self, halves: tuple[SearchBox, SearchBox], walk: Walk, here: float) -> tuple[float, tuple[SearchBox, SearchBox]]:
         return min(self._walk_bound(half, walk) for half in halves) - here, halves
 
-    def _walk_bound(self, box: Box, walk: Walk) -> float:
+    def _walk_bound(self, box: SearchBox, walk: Walk) -> float:
         """The bound of a walk in a box; infinite where the walk is not in the box."""
         runs = self.space.end_runs(box)
         if runs is None:

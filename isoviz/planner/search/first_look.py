@@ -51,7 +51,7 @@ class _Costs(NamedTuple):
     alone: tuple[Floats, Floats]
 
 
-Hop = tuple[float, float, float]
+HopBounds = tuple[float, float, float]
 """The chunk of a hop, and the bounds on its run by its layouts and by gaps of a part, all in bytes."""
 
 
@@ -95,7 +95,7 @@ class _Look:
 
     # ---- costs
 
-    def _hops(self, chunk: float, alone: float) -> tuple[tuple[Hop, Hop], ...]:
+    def _hops(self, chunk: float, alone: float) -> tuple[tuple[HopBounds, HopBounds], ...]:
         """The plain and the converting hop in every role, with chunks of `chunk` bytes, or of `alone` bytes without buffers."""
         problem, run = self.problem, self.problem.ends.run
         first, last = problem.end_runs
@@ -104,7 +104,9 @@ class _Look:
             ((size, end, min(end, problem.nbytes)), (size, min(end, run), min(end, problem.nbytes))) for end, size in ends
         )
 
-    def _costs(self, roles: tuple[tuple[Hop, Hop], ...], cost: Callable[[Hop], Floats], more: Floats | float = 0.0) -> _Costs:
+    def _costs(
+        self, roles: tuple[tuple[HopBounds, HopBounds], ...], cost: Callable[[HopBounds], Floats], more: Floats | float = 0.0
+    ) -> _Costs:
         """The costs of all hops; those that convert cost `more`."""
         first, inner, last, alone = [(cost(plain), cost(converting) + more) for plain, converting in roles]
         return _Costs((first[0] + self.shut, first[1] + self.shut), (inner[0] + self.detour, inner[1] + self.shut), last, alone)

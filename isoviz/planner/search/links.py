@@ -11,7 +11,7 @@ import numpy as np
 
 from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled
 from isoviz.planner.search.tuning import MOST_LINKS, ROUND_DOWN
-from isoviz.planner.time.run_rates import SHORTEST_RUN, rates_of
+from isoviz.planner.time.path_time import SHORTEST_RUN, rates_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence

@@ -8,6 +8,15 @@ time). Differences below 10 % are noise. Numbers without a measurement are plain
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from isoviz.planner.planning_work import FAMILY_STEPS, PLAN_STEPS, ROUTE_STEPS
+from isoviz.planner.tuning import WORKED_OUT_STEPS
+
+if TYPE_CHECKING:
+    from isoviz.planner.problem import Problem
+
+
 # ---- rounding
 
 ROUND_DOWN = 1 - 1e-12
@@ -88,3 +97,26 @@ SLOWER_THAN_WIDEST = 1.03
 
 MOST_LINKS = 64
 """The channels of this many (machine, nodes) pairs are cached as arrays, those used last."""
+
+
+# The steps that parts of the search are expected to take (`planner.planning_work`), known before they begin.
+
+
+def look_steps(problem: Problem) -> float:
+    """Steps of a first look."""
+    return LOOK_STEPS + LOOK_LINK_STEPS * len(problem.part.channels)
+
+
+def worked_out_steps(problem: Problem) -> float:
+    """Steps of the best choice of a path."""
+    return WORKED_OUT_STEPS + WORKED_OUT_FAMILY_STEPS * len(problem.ends.families)
+
+
+def search_steps(problem: Problem) -> float:
+    """Steps until the best-first search finds anything: a batch of boxes, and the path of one of them."""
+    return BATCH_STEPS + BOXES_PER_BATCH * (BOX_STEPS + LINK_STEPS * len(problem.part.channels)) + worked_out_steps(problem)
+
+
+def listed_steps(problem: Problem, routes: int) -> float:
+    """The predicted steps of planning with a list of `routes` routes; the list itself is known for a machine in use."""
+    return PLAN_STEPS + ROUTE_STEPS * routes + FAMILY_STEPS * len(problem.ends.families)

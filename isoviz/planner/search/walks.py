@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from isoviz.planner.search.box import ConvertingHop
+from isoviz.planner.search.bounds import ConvertingHop
 from isoviz.planner.search.tuning import EDGE, LABEL_STEPS, LISTED_LINK_STEPS, MOST_PATHS
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class _PathListing:
             self.least_convert = min(self.convert[0])
         self.after, self.before = bounds.after[column].tolist(), bounds.before[column].tolist()
         self.leaving = self._useful_channels()
-        self.bounded = not self.space.problem.alike or self.space.problem.memory_limit is not None
+        self.bounded = not self.space.problem.uniform_slots or self.space.problem.memory_limit is not None
         self.complete: dict[Hashable, list[tuple[frozenset[int], BoundedWalk]]] = {}
         self.count = 0
         self.tried = 0
@@ -224,7 +224,7 @@ class _PathListing:
         middle = self.box.kind is ConvertingHop.MIDDLE
         key = label.at, label.converting is not None, self._signature(label.links, label.converting)
         alike = self.seen.setdefault(key, [])
-        free = space.problem.alike and not space.paired
+        free = space.problem.uniform_slots and not space.paired
         for other in alike:
             if free and not middle:
                 return []
@@ -264,7 +264,7 @@ class _PathListing:
         converting = len(links) - 1 if self.box.kind is ConvertingHop.LAST else label.converting
         same = self.complete.setdefault(self._signature(links, converting, whole=True), [])
         inside = frozenset(self.there[each] for each in links[:-1])
-        if any(self.space.problem.alike or other <= inside for other, _ in same):
+        if any(self.space.problem.uniform_slots or other <= inside for other, _ in same):
             return
         same.append((inside, BoundedWalk(bound, Walk(links, converting))))
         self.count += 1

@@ -55,7 +55,7 @@ class HopWork(NamedTuple):
     shares: bool = False
 
 
-class PathWork(NamedTuple):
+class PathShape(NamedTuple):
     """One path: its hops, the number of chunks, and the number of slots of each buffer.
 
     Without `overlap` a chunk passes all hops before the next chunk begins.
@@ -67,7 +67,7 @@ class PathWork(NamedTuple):
     overlap: bool
 
 
-def scheduled_end(lines: Sequence[PathWork], start: float = 0.0) -> float:
+def scheduled_end(lines: Sequence[PathShape], start: float = 0.0) -> float:
     """The time in seconds at which the last of several paths ends, if all begin at the time `start`."""
     return max(scheduled_ends(lines, start).seconds)
 
@@ -79,14 +79,14 @@ class ScheduledEnds(NamedTuple):
     followed: int
 
 
-def scheduled_ends(lines: Sequence[PathWork], start: float = 0.0) -> ScheduledEnds:
+def scheduled_ends(lines: Sequence[PathShape], start: float = 0.0) -> ScheduledEnds:
     """The times at which several paths end, if all begin at the time `start`."""
     schedule = _Schedule(lines, start)
     schedule.run()
     return ScheduledEnds(schedule.path_ends, schedule.followed)
 
 
-def _with_shared_uses(lines: Sequence[PathWork]) -> list[PathWork]:
+def _with_shared_uses(lines: Sequence[PathShape]) -> list[PathShape]:
     """The paths with the resources that several channels use. What one channel uses bounds its own requests."""
     users: dict[str, set[str]] = {}
     for line in lines:
@@ -129,7 +129,7 @@ class _Hop:
         "stage",
     )
 
-    def __init__(self, number: int, path: int, line: PathWork, at: int, channel: _Channel) -> None:
+    def __init__(self, number: int, path: int, line: PathShape, at: int, channel: _Channel) -> None:
         self.number, self.path, self.stage, self.channel = number, path, line.stages[at], channel
         self.is_last = at == len(line.stages) - 1
         self.chunks = self.arrived = self.credit = line.chunks
@@ -175,7 +175,7 @@ State = tuple[float, tuple[int, ...], tuple[float, ...]]
 class _Schedule:
     """Hops in virtual time, from event to event."""
 
-    def __init__(self, lines: Sequence[PathWork], start: float) -> None:
+    def __init__(self, lines: Sequence[PathShape], start: float) -> None:
         self.now = start
         lines = _with_shared_uses(lines)
         self.channels: dict[str, _Channel] = {}
@@ -212,7 +212,7 @@ class _Schedule:
         self.most_followed = max(MOST_FOLLOWED, MOST_CHUNKS * requests)
 
     @staticmethod
-    def _join(hops: list[_Hop], line: PathWork) -> None:
+    def _join(hops: list[_Hop], line: PathShape) -> None:
         """Let every hop wait for its neighbours."""
         for before, hop in pairwise(hops):
             before.feeds, before.lead, hop.arrived = hop, 0, 0

@@ -11,7 +11,7 @@ two things that a measurement finds:
 
 Each covers what the other leaves out, and part of what the other has. So each end of the interval is the wider of the two.
 
-A trial just before a run corrects the model (`isoviz.measure.trials`); its interval comes from
+A trial just before a run corrects the model (`isoviz.measure.trial`); its interval comes from
 `isoviz.runtime.ledger.trial_interval`.
 """
 
@@ -44,7 +44,7 @@ class Prediction:
     """The predicted seconds of a plan, and the interval from `low` to `high` in which its runs are expected.
 
     With `basis` `"model"` the seconds are the plan's own, and the interval follows from the measurement of the machine. With
-    `"trial"` a part of the transfer was tried just before (`isoviz.measure.trials`), and the seconds follow from that
+    `"trial"` a part of the transfer was tried just before (`isoviz.measure.trial`), and the seconds follow from that
     measurement. `scatter` is the scatter of the repeats: half of log(slowest / fastest), a natural logarithm. `runs` is the
     number of earlier runs with a trial that determine the interval. The interval is meant to hold nine of ten runs.
     """

@@ -18,13 +18,11 @@ from typing import TYPE_CHECKING
 
 from isoviz.errors import FileError, InputError, LimitError, NoPathError
 from isoviz.machines import shortest_path
-from isoviz.planner.failures import limits_too_small
 from isoviz.planner.planning_work import Work
+from isoviz.planner.problem import limits_too_small
 from isoviz.planner.program.tuning import SOLVE_STEPS
-from isoviz.planner.whole_program.layout_rows import BLOCK, ENDS, digit_name
-from isoviz.planner.whole_program.limit_rows import CHUNK
-from isoviz.planner.whole_program.tuning import MOST_ROUNDS, MOST_SECONDS, NO_SLACK, PRESENT, TOLERANCE
-from isoviz.planner.whole_program.whole_model import Model
+from isoviz.planner.whole_program.layout_rows import BLOCK, CHUNK, ENDS, digit_name
+from isoviz.planner.whole_program.whole_model import MOST_ROUNDS, MOST_SECONDS, NO_SLACK, PRESENT, TOLERANCE, Model
 from isoviz.regular_files import reason, write_text
 
 if TYPE_CHECKING:

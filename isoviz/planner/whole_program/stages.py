@@ -22,7 +22,7 @@ from isoviz.planner.paths.routes import routes_of
 if TYPE_CHECKING:
     from isoviz.machines import Channel, Machine
 
-State = tuple[str, str]
+LayeredNode = tuple[str, str]
 """A memory and a side: "before" or "after" the conversion, "start" or "goal"."""
 
 
@@ -44,8 +44,8 @@ class Arc:
     channel: Channel
     role: Role
     converts: bool
-    source: State
-    destination: State
+    source: LayeredNode
+    destination: LayeredNode
 
     @property
     def name(self) -> str:
@@ -64,11 +64,11 @@ class Stages:
     """The arcs of one transfer that lie on a way from the start to the goal."""
 
     arcs: tuple[Arc, ...]
-    start: State
-    goal: State
+    start: LayeredNode
+    goal: LayeredNode
 
     @property
-    def states(self) -> tuple[State, ...]:
+    def states(self) -> tuple[LayeredNode, ...]:
         """All states, in order of first mention."""
         return tuple(dict.fromkeys(state for arc in self.arcs for state in (arc.source, arc.destination)))
 
@@ -90,7 +90,9 @@ def stages_of(machine: Machine, here: str, there: str, converts: bool) -> Stages
     return Stages(tuple(kept), start, goal)
 
 
-def _uses(channel: Channel, start: State, goal: State, converts: bool) -> Iterator[tuple[Role, bool, State, State]]:
+def _uses(
+    channel: Channel, start: LayeredNode, goal: LayeredNode, converts: bool
+) -> Iterator[tuple[Role, bool, LayeredNode, LayeredNode]]:
     """The roles that a channel may have, each with the information whether it converts, and the states that it joins."""
     a, b, here, there = channel.source, channel.destination, start[0], goal[0]
     if (a, b) == (here, there):
@@ -121,8 +123,8 @@ def route_of(stages: Stages, used: Sequence[Arc]) -> tuple[Arc, ...]:
     return tuple(found)
 
 
-def _reached(start: State, steps: Sequence[tuple[State, State]]) -> set[State]:
-    following: dict[State, list[State]] = {}
+def _reached(start: LayeredNode, steps: Sequence[tuple[LayeredNode, LayeredNode]]) -> set[LayeredNode]:
+    following: dict[LayeredNode, list[LayeredNode]] = {}
     for a, b in steps:
         following.setdefault(a, []).append(b)
     found, news = {start}, [start]

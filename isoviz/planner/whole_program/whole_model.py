@@ -6,12 +6,12 @@ and an arc leads to a later place (`order_…`; Miller, Tucker and Zemlin), so n
 
 **Throughput.** TP ≤ tp(run) for each arc that is used, with a run of at most a chunk. The runs of the first hop, the last hop and
 a converting hop between two buffers are variables; all other hops move whole chunks. The rows are in logarithms, by concave parts
-(`program.rate_lines`).
+(`program.mip_rows`).
 
 **What is left out.** The requests of channels (`Channel.request_seconds`), and the rate for layout changes of an end hop that
 forms blocks. Then the optimum is a bound, and the program is not `exact`.
 
-**Layouts and space.** See `layout_rows` and `limit_rows`.
+**Layouts and space.** See `layout_rows`.
 
 **Shared resources.** TP × Σ weights ≤ capacity, summed over the hops of the path.
 
@@ -34,16 +34,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from isoviz.planner.program.mip_rows import Point, Rows
-from isoviz.planner.program.rate_lines import Part, RateLine, is_known, is_smooth, parts_of, tangent
-from isoviz.planner.whole_program.layout_rows import add_layouts
-from isoviz.planner.whole_program.limit_rows import CHUNK, add_limits, slot_bounds
-from isoviz.planner.whole_program.stages import Arc, Role, Stages, State, route_of, stages_of
-from isoviz.planner.whole_program.tuning import FIRST_PERIODS
+from isoviz.planner.program.mip_rows import Part, Point, RateLine, Rows, is_known, is_smooth, parts_of, tangent
+from isoviz.planner.whole_program.layout_rows import CHUNK, add_layouts, add_limits, slot_bounds
+from isoviz.planner.whole_program.stages import Arc, LayeredNode, Role, Stages, route_of, stages_of
 
 if TYPE_CHECKING:
     from isoviz.machines import Channel, LatencyBandwidth, ThroughputFunction
     from isoviz.planner.problem import Problem
+
+
+# The tolerances of the program of all paths, the limits on its rounds, and the tangents that it begins with.
+
+TOLERANCE = 1e-8
+"""A path is the best one if the bound exceeds what the path sustains by at most this share."""
+NO_SLACK = 1e-7
+"""A row with less slack than this, in logarithms, is binding: ten times `TOLERANCE`."""
+PRESENT = 1e-9
+"""A logarithm of at most this is 0: the digit is not kept."""
+MOST_SECONDS = 60.0
+"""The planning time of the program unless the options say otherwise."""
+MOST_ROUNDS = 40
+"""Programs with further tangents at most; a handful suffice."""
+FIRST_PERIODS = (0.0, 0.05, 0.2, 0.5, 1.0, 2.0, 4.0)
+"""Where the tangents of exp(−log TP) touch at first, as −log TP: dense near the best throughput, up to 1/50 of it."""
+
 
 TP, PERIOD, FIRST_RUN, LAST_RUN, CONVERTING_RUN = "log_TP", "period", "log_first_run", "log_last_run", "log_converting_run"
 """The names of the variables for the throughput, the period and the runs."""
@@ -99,7 +113,7 @@ class Model:
         self.most = math.log(min(max(longest, problem.largest), problem.nbytes))
         self.least = min(math.log(problem.largest), self.most)
         together = problem.memory_limit is not None
-        same = len({self.bounds[name] for name in reached}) <= 1 and problem.alike and not together
+        same = len({self.bounds[name] for name in reached}) <= 1 and problem.uniform_slots and not together
         self.chunk_low = self.most if same else self.least
         self.conversion_run = problem.ends.run if self.converts else math.inf
         shortest = min(problem.mean, math.exp(self.most), self.conversion_run, *problem.end_runs)
@@ -142,7 +156,7 @@ class Model:
 
     def _widest_path_rate(self, caps: dict[int, float]) -> float:
         """The paper's U: the log throughput of the widest path from start to goal; −∞ where there is none."""
-        best: dict[State, float] = {self.stages.start: math.inf}
+        best: dict[LayeredNode, float] = {self.stages.start: math.inf}
         queue = dict.fromkeys([self.stages.start])
         while queue:
             at = max(queue, key=lambda state: (best[state], state))
@@ -159,7 +173,7 @@ class Model:
     def _build_rows(self) -> None:
         self._ranges()
         arcs = self.stages.arcs
-        self._outgoing: dict[State, list[Arc]] = {}
+        self._outgoing: dict[LayeredNode, list[Arc]] = {}
         for arc in arcs:
             self._outgoing.setdefault(arc.source, []).append(arc)
         self.caps = {arc.number: self._cap(arc) for arc in arcs}
@@ -191,7 +205,7 @@ class Model:
 
     def _add_flow(self) -> None:
         rows, names = self.rows, self.names
-        into: dict[State, list[Arc]] = {}
+        into: dict[LayeredNode, list[Arc]] = {}
         for arc in self.stages.arcs:
             into.setdefault(arc.destination, []).append(arc)
         rows.equal("start", [(names[arc.number], 1.0) for arc in self._outgoing[self.stages.start]], 1.0)

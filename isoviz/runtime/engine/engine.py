@@ -282,7 +282,7 @@ class BaseEngine:
         - `progress`: called in this thread.
         - `cancel`: a token, such as a `threading.Event`, that is checked between requests.
         - `pipelined`: as in `submit`.
-        - `chunks`: move only the first `chunks` chunks of each path (`isoviz.measure.trials`). Nothing is verified and the
+        - `chunks`: move only the first `chunks` chunks of each path (`isoviz.measure.trial`). Nothing is verified and the
           destination is discarded. Bytes and rates of the report are those of the whole plan.
 
         A destination file appears under its name only when it is complete, is on the disk and, with `verify`, has been compared.

@@ -26,8 +26,7 @@ import numpy as np
 from isoviz.checks import amount, count, expect
 from isoviz.errors import InputError, RunError
 from isoviz.machines.presets.vortex import MOST_NODES, VortexFigures
-from isoviz.vortex.systems import ProgramRun, System, never, of_node
-from isoviz.vortex.threads import ProgramThread, run_threads
+from isoviz.vortex.systems import ProgramRun, ProgramThread, System, never, of_node, run_threads
 
 ANY_SOURCE = ANY_TAG = -1
 

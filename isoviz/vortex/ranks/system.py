@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import isoviz.rma
 from isoviz.checks import count
 from isoviz.errors import InputError, RankError, RankLost, RunError, in_words
-from isoviz.launch.rank_session import this_world
+from isoviz.launch.this_rank import this_world
 from isoviz.vortex.packet import MOST_NODES
 from isoviz.vortex.program import Vic
 from isoviz.vortex.ranks import places

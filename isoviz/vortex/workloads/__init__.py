@@ -1,10 +1,9 @@
 """Workloads of Gioiosa et al., each for a Data Vortex (`on_vics`) and for MPI over InfiniBand (`on_messages`), and verified."""
 
 from isoviz.vortex.workloads.barriers import Barrier, barrier
-from isoviz.vortex.workloads.breadth_first import Bfs, bfs, modelled_bfs
+from isoviz.vortex.workloads.breadth_first import Bfs, bfs, kronecker, modelled_bfs, search_keys, validate
 from isoviz.vortex.workloads.distributed_transform import TurnModel
 from isoviz.vortex.workloads.fourier_transform import Fourier, fourier, modelled_fourier
-from isoviz.vortex.workloads.graph import kronecker, search_keys, validate
 from isoviz.vortex.workloads.heat_equation import Heat, heat
 from isoviz.vortex.workloads.incompressible_flow import Flow, modelled_vorticity, vorticity
 from isoviz.vortex.workloads.ping_pongs import PingPong, ping_pong

@@ -70,7 +70,7 @@ def changed_machine(machine: Machine, question: WhatIf) -> Machine:
         MachineError: there is no such channel or resource, or a capacity is none. InputError: a bandwidth that is none, a
             function that cannot be scaled, or a resource that is not held.
     """
-    from isoviz.machines.edits.node_edits import changed_resource
+    from isoviz.machines.edits.memory_edits import changed_resource
     from isoviz.planner.explanation.rivals import with_bandwidths
 
     factors = {}

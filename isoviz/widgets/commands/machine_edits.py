@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args
 
 from isoviz.errors import InputError, show
-from isoviz.machines.edits import channel_edits, function_edits, memory_edits, node_edits
+from isoviz.machines.edits import channel_edits, memory_edits
 from isoviz.schema import Call, Named, call_type
 from isoviz.units import parse_bytes, parse_rate, parse_seconds
 from isoviz.widgets.chosen.machine_choice import DescribedMachine, drawn_machine
@@ -118,14 +118,14 @@ def place(machine: Machine, /, positions: Named[list[float]], goes_on: bool) -> 
 @_edit("arrange", "add-node")
 def arrange(machine: Machine, /, do: str) -> Machine:
     """Forget the positions of all memories, or add a node."""
-    return memory_edits.unplaced(machine) if do == "arrange" else node_edits.with_node(machine)[0]
+    return memory_edits.unplaced(machine) if do == "arrange" else memory_edits.with_node(machine)[0]
 
 
 @_edit("delete")
 def delete(machine: Machine, /, memories: list[str], channels: list[str], resources: list[str]) -> Machine:
     """Delete memories with their channels, channels, and resources, by name."""
     for name in resources:
-        machine = node_edits.without_resource(machine, name)
+        machine = memory_edits.without_resource(machine, name)
     for name in channels:
         machine = channel_edits.without_channel(machine, name)
     return memory_edits.without_memories(machine, memories) if memories else machine
@@ -135,8 +135,8 @@ def delete(machine: Machine, /, memories: list[str], channels: list[str], resour
 def edit_node(machine: Machine, /, do: str, node: int, value: str) -> Machine:
     """Copy a node a number of times (as typed), or delete it."""
     if do == "delete-node":
-        return node_edits.without_node(machine, node)
-    return node_edits.with_copies(machine, node, _whole("number of copies", value.strip()))
+        return memory_edits.without_node(machine, node)
+    return memory_edits.with_copies(machine, node, _whole("number of copies", value.strip()))
 
 
 @_edit("connect")
@@ -156,9 +156,9 @@ def set_channel(
     """Enter a text of a channel."""
     text = value.strip()
     if field == "bandwidth":
-        return function_edits.with_bandwidth(machine, channel, parse_rate(text))
+        return channel_edits.with_bandwidth(machine, channel, parse_rate(text))
     if field == "latency":
-        return function_edits.with_latency(machine, channel, parse_seconds(text))
+        return channel_edits.with_latency(machine, channel, parse_seconds(text))
     changes: dict[str, Callable[[], dict[str, Any]]] = {
         "name": lambda: {"name": text},
         "kind": lambda: {"kind": text},
@@ -179,8 +179,8 @@ def set_use(machine: Machine, /, channel: str, resource: str, weight: str | None
 def add_resource(machine: Machine, /, channel: str) -> Machine:
     """Add a shared resource, which the channel of that name uses at once; "" for none."""
     if not channel:
-        return node_edits.with_resource(machine)[0]
-    after, name = node_edits.with_resource(machine, machine.channel(channel).peak)
+        return memory_edits.with_resource(machine)[0]
+    after, name = memory_edits.with_resource(machine, machine.channel(channel).peak)
     return channel_edits.sharing(after, channel, name, 1.0)
 
 
@@ -197,25 +197,25 @@ def set_resource(
         "node": lambda: {"node": _whole("node", text)} if text else {"node": None, "within": ()},
         "within": lambda: {"within": _boxes(text)},
     }
-    return node_edits.changed_resource(machine, resource, **changes[field]())
+    return memory_edits.changed_resource(machine, resource, **changes[field]())
 
 
 @_edit("set-point")
 def set_point(machine: Machine, /, channel: str, point: int, run: float, rate: float) -> Machine:
     """Move a point of a channel's throughput function, counted from 0: run in bytes, rate in bytes per second."""
-    return function_edits.with_point(machine, channel, point, run, rate)
+    return channel_edits.with_point(machine, channel, point, run, rate)
 
 
 @_edit("add-point")
 def add_point(machine: Machine, /, channel: str, run: float, rate: float | None) -> Machine:
     """Add a point to a channel's throughput function, at a rate or (null) on the function as it is."""
-    return function_edits.with_another_point(machine, channel, run, rate)
+    return channel_edits.with_another_point(machine, channel, run, rate)
 
 
 @_edit("remove-point")
 def remove_point(machine: Machine, /, channel: str, point: int) -> Machine:
     """Remove a point of a channel's throughput function."""
-    return function_edits.without_point(machine, channel, point)
+    return channel_edits.without_point(machine, channel, point)
 
 
 if TYPE_CHECKING:

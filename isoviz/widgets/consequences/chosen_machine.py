@@ -120,8 +120,7 @@ def measure_again(progress: Callable[[str], None], directory: str | Path | None 
         RunError: it failed, or was cancelled (`cancel_measuring`).
     """
     from isoviz.errors import RunError
-    from isoviz.measure.local_machine import checked_directory
-    from isoviz.measure.measuring import measuring
+    from isoviz.measure.local_machine import checked_directory, measuring
 
     place = checked_directory(directory)
     run = measuring(place)
@@ -134,7 +133,7 @@ def measure_again(progress: Callable[[str], None], directory: str | Path | None 
 
 def cancel_measuring() -> bool:
     """Cancel what is being measured; whether there was something. Machines keep the figures that they had."""
-    from isoviz.measure.measuring import cancel_all
+    from isoviz.measure.local_machine import cancel_all
 
     return cancel_all()
 
@@ -142,8 +141,7 @@ def cancel_measuring() -> bool:
 def _this_computer(choice: PresetMachine, measurement: int, options: dict[str, Any]) -> Iterator[MachineVersion]:
     """The versions of this computer: with kept figures if there are any, else with assumed and then with measured ones."""
     from isoviz.measure.assumed_host import described
-    from isoviz.measure.local_machine import MEASURE, checked_directory, kept_machine
-    from isoviz.measure.measuring import measuring
+    from isoviz.measure.local_machine import MEASURE, checked_directory, kept_machine, measuring
 
     key = (*choice.key(), measurement)
     with _lock:

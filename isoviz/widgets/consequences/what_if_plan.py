@@ -104,7 +104,7 @@ def _several(transfer: Transfer, machine: Machine, options: Options, paths: Sequ
     """
     from isoviz.errors import TransferError
     from isoviz.planner import PathByHand, plan_of_paths
-    from isoviz.planner.multipath.cutting import cut, cut_dims
+    from isoviz.planner.multipath.split import cut, cut_dims
 
     dims = cut_dims(transfer)
     if not dims or not any(path.share > 0 for path in paths):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from isoviz.backends.devices import ThisComputer
     from isoviz.machines import Machine, Memory
     from isoviz.planner import Plan
-    from isoviz.runtime.ledger.model_interval import ModelInterval
+    from isoviz.runtime.ledger.trial_interval import ModelInterval
 
 T = TypeVar("T", bound=TransferSettings)
 
@@ -191,7 +191,7 @@ def interval_of(
     ledger as well; `_runs` differs where the ledger does (`ledger_state`).
     """
     from isoviz.runtime.ledger.ledger import ledger
-    from isoviz.runtime.ledger.model_interval import model_interval
+    from isoviz.runtime.ledger.trial_interval import model_interval
 
     book = ledger() if where.is_here else None
     return None if book is None else model_interval(plan, book.recent())

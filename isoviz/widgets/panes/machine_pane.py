@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from isoviz.machines import channel_kinds, draw, memory_kinds
-from isoviz.machines.edits.function_edits import editable_points, measured_samples
+from isoviz.machines.edits.channel_edits import editable_points, measured_samples
 from isoviz.machines.throughput import Constant, LatencyBandwidth
 from isoviz.widgets.consequences.derive import LAYOUTS
 from isoviz.widgets.consequences.where_it_runs import absent_memories, ranks_for

@@ -16,7 +16,7 @@ from isoviz.widgets.state import State, sentence
 if TYPE_CHECKING:
     from isoviz.machines import Channel, Machine
     from isoviz.planner import PathPlan, Plan
-    from isoviz.runtime.ledger.model_interval import ModelInterval
+    from isoviz.runtime.ledger.trial_interval import ModelInterval
     from isoviz.widgets.consequences.run_places import Where
 
 

@@ -60,8 +60,7 @@ def with_note(state: State, name: str, note: str) -> State:
     Raises:
         InputError: there is no such run, or the note cannot be kept.
     """
-    from isoviz.runtime.ledger.ledger import ledger
-    from isoviz.runtime.ledger.run_notes import LONGEST_NOTE, write_note
+    from isoviz.runtime.ledger.ledger import LONGEST_NOTE, ledger, write_note
 
     note = note[:LONGEST_NOTE]
     keys: tuple[str, ...] = (name,)

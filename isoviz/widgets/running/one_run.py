@@ -12,7 +12,7 @@ from isoviz.widgets.contract import Stage
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
-    from isoviz.measure.trials.trial import Trial
+    from isoviz.measure.trial import Trial
     from isoviz.planner import Plan
     from isoviz.runtime import Progress, Report
 
@@ -48,7 +48,7 @@ def execute(plan: Plan, machine: Machine, tell: Tell, cancel: threading.Event) -
 
 def _tried(plan: Plan, machine: Machine, cancel: threading.Event) -> Trial | None:
     """A trial of a plan. Errors are left to the run, which meets them again and reports them."""
-    from isoviz.measure.trials.trial import try_out
+    from isoviz.measure.trial import try_out
 
     if any(machine.memory(name).emulated for name in plan.every_memory):
         return None

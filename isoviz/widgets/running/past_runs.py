@@ -119,8 +119,7 @@ def _hop_title(number: int, kind: str) -> str:
 
 def _earlier(state: State, known: set[str]) -> list[ShownPastRun]:
     """Runs of the ledger on this computer that moved the same from the same place to the same place."""
-    from isoviz.runtime.ledger.ledger import ledger
-    from isoviz.runtime.ledger.run_notes import read_notes
+    from isoviz.runtime.ledger.ledger import ledger, read_notes
 
     book, transfer = ledger(), state.derived.transfer
     if book is None or transfer is None:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from isoviz.errors import IsovizError
-from isoviz.launch.rank_session import this_world
-from isoviz.launch.this_rank import this_rank
+from isoviz.launch.this_rank import this_rank, this_world
 from isoviz.rma import Heap, malloc
 
 KEPT: dict[str, Heap] = {}

@@ -337,7 +337,7 @@ def forked() -> Told:
 
 def left() -> Told:
     """After this rank has left the world, each call says so. The memory stays an array."""
-    from isoviz.launch import rank_session
+    from isoviz.launch import this_rank
 
     heap = malloc(100, "i8")
     to = (heap.rank + 1) % heap.size
@@ -345,9 +345,9 @@ def left() -> Told:
     place.put(3)
     heap.barrier()
     rank = heap.rank
-    session = rank_session._session
+    session = this_rank._session
     assert session is not None
-    rank_session._leave(session)
+    this_rank._leave(session)
     for call in (
         lambda: heap.put(1, to=to, at=0),
         lambda: heap.get(of=to),

@@ -26,7 +26,7 @@ from vic_programs import (
 )
 
 import isoviz
-from isoviz.bench.vortex.on_ranks import compare
+from isoviz.bench.vortex import compare
 from isoviz.vortex import simulated
 
 SCRIPT = str(Path(__file__).with_name("vic_programs.py"))

@@ -22,7 +22,7 @@ from given.rank_program import begin
 from stopped_rank import wait
 
 from isoviz.backends.mpi import world as worlds
-from isoviz.bench.vortex.on_ranks import measured
+from isoviz.bench.vortex import measured
 from isoviz.errors import InputError, IsovizError, RankLost
 from isoviz.vortex import FIFO, Aggregated, System, Vic, gups, header, on_ranks, transposed
 from isoviz.vortex.workloads.breadth_first import bfs

@@ -13,7 +13,7 @@ import pytest
 from run_cases import isoviz, names_in, no_leaked_files
 
 from isoviz import Layout, convert
-from isoviz.backends.disk import reserve
+from isoviz.backends.disk import file_system
 from isoviz.backends.disk.disk_memory import DiskRead
 from isoviz.backends.disk.file_access import NewFile, ReadFile
 from isoviz.errors import FileError, InputError, RunError
@@ -199,7 +199,7 @@ def test_a_file_system_in_memory() -> None:
 
 @pytest.mark.parametrize("number", [errno.EOPNOTSUPP, errno.ENOSYS])
 def test_a_file_system_that_reserves_nothing(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reserve, "_fallocate", lambda: refusing(number))
+    monkeypatch.setattr(file_system, "_fallocate", lambda: refusing(number))
     array = numbers((600, 700))
     np.save(tmp_path / "in.npy", array)
     convert(tmp_path / "in.npy", tmp_path / "out.npy", None, "<F, y, x>", verify=True)
@@ -208,7 +208,7 @@ def test_a_file_system_that_reserves_nothing(number: int, tmp_path: Path, monkey
 
 def test_a_disk_that_has_no_room_says_so_before_anything_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What `statvfs` promised may be gone, or belong to a quota: reserving finds out."""
-    monkeypatch.setattr(reserve, "_fallocate", lambda: refusing(errno.ENOSPC))
+    monkeypatch.setattr(file_system, "_fallocate", lambda: refusing(errno.ENOSPC))
     monkeypatch.setattr(DiskRead, "move", lambda *_: pytest.fail("read"))
     np.save(tmp_path / "in.npy", numbers((600, 700)))
     for more, match in (({"passes": 1}, "out.npy: cannot be written: the disk is full"), ({"passes": 2}, "the disk is full")):
@@ -231,7 +231,7 @@ def refusing(number: int) -> Any:
 def test_room_is_reserved_on_a_disk(tmp_path: Path) -> None:
     file = NewFile(tmp_path / "a", 8 << 20)
     try:
-        if reserve.reserve(file.descriptor, 8 << 20):
+        if file_system.reserve(file.descriptor, 8 << 20):
             assert os.fstat(file.descriptor).st_blocks * 512 >= 8 << 20
         assert os.fstat(file.descriptor).st_size == 8 << 20
     finally:

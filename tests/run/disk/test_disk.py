@@ -25,8 +25,7 @@ from isoviz.backends.disk import file_access as disk
 from isoviz.backends.disk import run_requests as runs
 from isoviz.backends.disk.file_access import NewFile, ReadFile
 from isoviz.backends.disk.run_requests import read_runs, write_runs
-from isoviz.backends.host.bounce import BOUNCE, bounce
-from isoviz.backends.pages import page_aligned
+from isoviz.backends.pages import BOUNCE, bounce, page_aligned
 from isoviz.errors import FileError, RunError
 from isoviz.layouts import StridedCopy
 

@@ -323,8 +323,7 @@ def test_links_of_others_are_not_followed(tmp_path: Path) -> None:
 @ROOT_ONLY
 @pytest.mark.parametrize("name", ["runs.jsonl", "runs.lock", "runs.notes.json"])
 def test_the_ledger_follows_no_links_of_others(name: str, tmp_path: Path) -> None:
-    from isoviz.runtime.ledger.ledger import Ledger
-    from isoviz.runtime.ledger.run_notes import write_note
+    from isoviz.runtime.ledger.ledger import Ledger, write_note
 
     target = tmp_path / "precious"
     if name != "runs.lock":

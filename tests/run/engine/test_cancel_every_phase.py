@@ -20,7 +20,7 @@ from isoviz.errors import Cancelled
 from isoviz.layouts import FieldSpace
 from isoviz.machines import preset
 from isoviz.measure.local_engine import Engine
-from isoviz.measure.trials.trial import try_out
+from isoviz.measure.trial import try_out
 from isoviz.planner import Plan, Transfer, plan
 from isoviz.runtime.opening import check_opening, opening
 

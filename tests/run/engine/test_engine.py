@@ -18,9 +18,9 @@ from run_cases import assumed_machine, elements, names_in, no_leaked_files, rand
 
 from isoviz import Engine, FieldSpace, IndexSpace, Instance, Layout, Options, Transfer, cost, plan
 from isoviz.backends.devices import ThisComputer
-from isoviz.backends.disk import data_sieving as sieve
-from isoviz.backends.disk.data_sieving import pieces
+from isoviz.backends.disk import listed_runs as sieve
 from isoviz.backends.disk.disk_memory import DiskRead
+from isoviz.backends.disk.listed_runs import pieces
 from isoviz.backends.host.host_memory import HostMemory, Memcpy
 from isoviz.errors import Cancelled, FileError, RunError, TransferError, VerificationError
 from isoviz.layouts import StridedCopy

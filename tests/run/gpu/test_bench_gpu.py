@@ -17,8 +17,7 @@ from fake_driver import FakeDriver
 
 from isoviz.backends.cuda.cupy_driver import loaded
 from isoviz.bench.gpu import conversions, predictions, suite
-from isoviz.bench.gpu.bench import FAKE, BenchedGpu, GpuBench
-from isoviz.bench.gpu.report import GpuTable
+from isoviz.bench.gpu.bench import FAKE, BenchedGpu, GpuBench, GpuTable
 from isoviz.bench.layouts import Case, cases
 from isoviz.cli import main
 from isoviz.errors import InputError

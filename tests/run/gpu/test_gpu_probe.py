@@ -41,7 +41,7 @@ from isoviz.machines import (
 from isoviz.machines.cards import Ways
 from isoviz.machines.measurement import Pair
 from isoviz.measure import computer_probe, kept_measurements, steps, tuning
-from isoviz.measure.computer_steps import ComputerSteps
+from isoviz.measure.computer_probe import ComputerSteps
 from isoviz.measure.gpus.gpu_parts import gpus_here
 from isoviz.measure.ways import Effort, ways_of
 from isoviz.this_computer import GpuFacts

@@ -360,7 +360,7 @@ def main() -> None:
     from isoviz.backends.host import copying as kernel
     from isoviz.backends.host import kernels
     from isoviz.backends.host.kernels import choices, direct, dispatch, pattern, recipe, tiles
-    from isoviz.backends.host.kernels import tuning_constants as constants
+    from isoviz.backends.host.kernels import choices as constants
 
     seed, count = map(int, sys.argv[1:])
     own_most = pattern._most_steps

@@ -19,7 +19,7 @@ from isoviz import FieldSpace, IndexSpace, Layout
 from isoviz.backends.host import copying as kernel
 from isoviz.backends.host import kernels
 from isoviz.backends.host.kernels import choices, direct, dispatch, in_use, many, pattern, preparation, recipe, tiles, tuning
-from isoviz.backends.host.kernels import tuning_constants as constants
+from isoviz.backends.host.kernels import choices as constants
 from isoviz.backends.host.kernels.choices import OPTIONS, Choices, choose, chosen
 from isoviz.backends.pages import page_aligned
 from isoviz.errors import LayoutError

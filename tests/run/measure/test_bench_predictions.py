@@ -21,16 +21,15 @@ from isoviz.backends.emulated import EmulatedMachine, RateLimited
 from isoviz.bench.predictions import regret
 from isoviz.bench.predictions import suite as bench
 from isoviz.bench.predictions.random_transfers import LARGEST, MOST_HELD, SMALLEST, random_layout, random_transfers
-from isoviz.bench.predictions.regret import BEST, OTHERS, Regret, _over, candidates, regret_of, share_within
-from isoviz.bench.predictions.samples import Measurements, Sample, held_share
+from isoviz.bench.predictions.regret import BEST, OTHERS, Deadline, Regret, TimedRuns, _over, candidates, regret_of, share_within
+from isoviz.bench.predictions.report import Measurements, Sample, held_share
 from isoviz.bench.predictions.suite import Effort, measure
-from isoviz.bench.predictions.timed_runs import Deadline, TimedRuns
 from isoviz.cli import main
 from isoviz.errors import InputError, TransferError, VerificationError
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Machine, Memory, MemoryKind, preset
 from isoviz.measure.local_engine import Engine
-from isoviz.measure.trials.trial import Trial
+from isoviz.measure.trial import Trial
 from isoviz.planner import Transfer, plan
 from isoviz.planner.time.spread import Prediction
 from isoviz.runtime import Progress
@@ -350,7 +349,7 @@ def test_what_cannot_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_nothing_is_left_when_it_is_interrupted(tmp_path: Path, number: signal.Signals) -> None:
     """Whatever it is at: it says so and takes its files away."""
     code = (
-        "import sys; from isoviz.bench import predictions; from isoviz.bench.predictions.timed_runs import TimedRuns\n"
+        "import sys; from isoviz.bench import predictions; from isoviz.bench.predictions.regret import TimedRuns\n"
         "begun = TimedRuns.run\n"
         "def run(self, *args, **options):\n"
         "    print('running', flush=True)\n"

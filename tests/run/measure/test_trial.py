@@ -24,10 +24,9 @@ from isoviz.errors import Cancelled, InputError, RunError, TransferError
 from isoviz.figures.document_html import told_html
 from isoviz.layouts import StridedCopy
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Machine, Memory, MemoryKind, Resource, preset, save
-from isoviz.measure import tuning
+from isoviz.measure import trial, trial_runs, tuning
 from isoviz.measure.run_file import run_file
-from isoviz.measure.trials import trial, trial_runs
-from isoviz.measure.trials.trial import Trial, try_out
+from isoviz.measure.trial import Trial, try_out
 from isoviz.planner import Instance, Plan
 from isoviz.planner.explanation.alternatives import alternatives, identity
 from isoviz.planner.time.spread import Prediction

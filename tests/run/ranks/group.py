@@ -14,9 +14,9 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from isoviz.backends.base_devices import BaseDevices
 from isoviz.backends.disk.disk_memory import DiskMemory, DiskRead, DiskWrite
 from isoviz.backends.host.host_memory import HostMemory, HostStore, Memcpy
+from isoviz.backends.verify import BaseDevices
 from isoviz.errors import RunError
 from isoviz.machines import Channel, ChannelKind, Machine, Memory, MemoryKind
 from isoviz.machines.throughput import LatencyBandwidth

@@ -12,8 +12,8 @@ from group import group
 from isoviz.backends.pages import page_aligned
 from isoviz.machines import preset
 from isoviz.measure.jobs import Job, job_plan
-from isoviz.measure.ranks import rank_timer
-from isoviz.measure.ranks.rank_timer import RankTimer, with_variants
+from isoviz.measure.ranks import rank_probe
+from isoviz.measure.ranks.rank_probe import RankTimer, with_variants
 from isoviz.measure.tuning import KIB, MIB
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.ranks.merging import RankPart
@@ -90,7 +90,7 @@ def test_a_submitted_job_is_timed_from_the_call_to_the_end(tmp_path: Path) -> No
 
 
 def test_channels_that_never_work_at_the_same_time_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rank_timer, "rates_together", lambda trace: None)
+    monkeypatch.setattr(rank_probe, "rates_together", lambda trace: None)
     jobs = [Job(COPY, "stream", 64 * KIB, 128 * KIB), Job(WINDOW, "stream", 64 * KIB, 64 * KIB)]
     rates = on_ranks(tmp_path, lambda timer: timer.together(MACHINE, jobs))
     assert rates[COPY] == pytest.approx(2 * rates[WINDOW])

@@ -12,7 +12,7 @@ import pytest
 from isoviz import Engine, FieldSpace, IndexSpace, Transfer, plan
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.disk.disk_memory import DiskMemory, DiskRead, DiskWrite
-from isoviz.backends.host import host_memory, numa
+from isoviz.backends.host import host_memory
 from isoviz.backends.host.host_memory import HostMemory, Memcpy
 from isoviz.backends.pages import page_aligned
 from isoviz.errors import TransferError
@@ -96,14 +96,14 @@ def test_a_memory_that_is_not_here_is_named_with_its_device() -> None:
 def two_nodes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """A computer of two NUMA nodes, as far as it says; the nodes that were asked for pages."""
     asked: list[int] = []
-    prefer = numa.prefer
+    prefer = host_memory.prefer
 
     def noted(array: Any, node: int) -> str | None:
         asked.append(node)
         prefer(array, 0)  # this one is there
         return None
 
-    monkeypatch.setattr(numa, "numa_nodes", lambda: (NumaNode(0, None, (0,)), NumaNode(2, None, (1,))))
+    monkeypatch.setattr(host_memory, "numa_nodes", lambda: (NumaNode(0, None, (0,)), NumaNode(2, None, (1,))))
     monkeypatch.setattr(host_memory, "prefer", noted)
     return asked
 
@@ -135,10 +135,10 @@ def test_a_numa_node_that_is_not_here_is_refused(two_nodes: list[int], monkeypat
         TransferError, match="copy: this computer has no memory of machine 'm' that holds an object of the caller, here ndarray"
     ):
         Engine(machine).copy(np.zeros(8), "<F, x>", np.zeros(8), "<F, x>")
-    monkeypatch.setattr(numa, "numa_nodes", tuple)  # a computer that does not say
+    monkeypatch.setattr(host_memory, "numa_nodes", tuple)  # a computer that does not say
     with pytest.raises(TransferError, match=r"it has 0$"):
         Engine(machine).run(made)
-    assert numa.node_of("m", 0) is None and numa.node_of("m", None) is None
+    assert host_memory.node_of("m", 0) is None and host_memory.node_of("m", None) is None
 
 
 def test_what_is_not_bound_is_said(two_nodes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,11 +150,11 @@ def test_what_is_not_bound_is_said(two_nodes: list[int], monkeypatch: pytest.Mon
 @pytest.mark.skipif(os.uname().sysname != "Linux", reason="the system call is Linux's")
 def test_the_system_takes_the_first_node_and_refuses_one_that_cannot_be() -> None:
     array = page_aligned(1 << 16)
-    said = numa.prefer(array, 0)
+    said = host_memory.prefer(array, 0)
     array[:] = 1
     if said is None:  # else a sandbox forbids it
-        assert numa.prefer(page_aligned(4096), 1000) is not None
-    assert numa.prefer(page_aligned(0), 0) is None
+        assert host_memory.prefer(page_aligned(4096), 1000) is not None
+    assert host_memory.prefer(page_aligned(0), 0) is None
 
 
 # ---- what a caller hands to copy

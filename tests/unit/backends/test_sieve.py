@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from isoviz.backends.disk import data_sieving as sieve
+from isoviz.backends.disk import listed_runs as sieve
 from isoviz.layouts import StridedCopy
 
 

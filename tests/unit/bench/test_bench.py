@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isoviz.bench import SUITES, layouts, permutations, pipeline
+from isoviz.bench import SUITES, layouts, permutations, pipeline, vortex
 from isoviz.bench.table import interleaved
-from isoviz.bench.vortex import suite as vortex
 from isoviz.cli import main
 from isoviz.layouts import StridedCopy, apply
 from isoviz.runtime import simulate

@@ -10,8 +10,8 @@ import pytest
 from ipywidgets import Widget
 
 from isoviz import course
-from isoviz.course.answer_pane import AnswerPane
-from isoviz.course.shown import Shown
+from isoviz.course.checking import Shown
+from isoviz.course.lessons import AnswerPane
 from isoviz.errors import InputError
 from isoviz.widgets.notebook import static_picture
 

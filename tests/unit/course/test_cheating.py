@@ -17,7 +17,7 @@ from isoviz.course.exercise import Exercise, NotAnAnswer
 from isoviz.course.functions import Function, Source
 from isoviz.course.kinds import LayoutAnswer
 from isoviz.course.lessons import NOTEBOOKS, every_exercise
-from isoviz.course.plans import PlanAnswer
+from isoviz.course.notebook_3.blocks_by_hand import PlanAnswer
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import LatencyBandwidth
 

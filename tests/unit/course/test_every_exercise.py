@@ -14,10 +14,9 @@ from course_cases import FULL, judges, solutions
 
 from isoviz.course.checking import judged, judged_again
 from isoviz.course.classroom import drawn, learner_seed
-from isoviz.course.exercise import NotAnAnswer
+from isoviz.course.exercise import NotAnAnswer, Texts
 from isoviz.course.lessons import NOTEBOOKS, every_exercise
 from isoviz.course.progress import digest
-from isoviz.course.texts import Texts
 
 SEEDS = 50 if FULL else 3
 RANDOM = 200 if FULL else 6

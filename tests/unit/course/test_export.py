@@ -20,8 +20,8 @@ from course_cases import ROOT
 from isoviz.cli import main
 from isoviz.course import lessons
 from isoviz.course.classroom import new_folder
+from isoviz.course.export import exercises_in, exported, otter_file, otter_test
 from isoviz.course.lessons import every_exercise, exercises_of
-from isoviz.course.teaching.export import exercises_in, exported, otter_file, otter_test
 from isoviz.errors import FileError
 
 FILES = {int(path.name[0]): path for path in sorted((ROOT / "notebooks").glob("[0-9]-*.ipynb"))}

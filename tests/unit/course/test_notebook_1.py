@@ -17,15 +17,17 @@ from isoviz.course.classroom import drawn, learner_seed
 from isoviz.course.exercise import NotAnAnswer
 from isoviz.course.kinds import linear_of
 from isoviz.course.lessons import exercises_of
-from isoviz.course.notebook_1.layout_models import (
+from isoviz.course.notebook_1.layout_pictures import (
     block_changed,
     block_dissolved,
+    difference,
     digits_swapped,
     fields_moved,
+    lying_at,
     order_reversed,
+    padding_begin,
     swapped,
 )
-from isoviz.course.notebook_1.layout_pictures import difference, lying_at, padding_begin
 from isoviz.course.notebook_1.located_byte import PADDING
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 

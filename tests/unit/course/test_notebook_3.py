@@ -21,6 +21,7 @@ from isoviz.course.notebook_3.blocks_by_hand import (
     KIND,
     MEMORIES,
     SHARE,
+    ByHand,
     buffer_layouts,
     hops_of,
     machine,
@@ -30,7 +31,6 @@ from isoviz.course.notebook_3.blocks_by_hand import (
 from isoviz.course.notebook_3.missing_channels import chain_of
 from isoviz.course.notebook_3.missing_channels import machine_of as unfinished
 from isoviz.course.notebook_3.path_program import REASONS, hidden
-from isoviz.course.plans import ByHand
 from isoviz.machines import Constant, LatencyBandwidth, Machine, Memory, MemoryKind
 from isoviz.machines.edits.channel_edits import connected, with_channel
 from isoviz.planner.program.path_bound import PathProgram, solve

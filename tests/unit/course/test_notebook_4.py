@@ -12,11 +12,10 @@ from isoviz.course.checking import judged
 from isoviz.course.classroom import drawn, learner_seed
 from isoviz.course.exercise import Verdict
 from isoviz.course.lessons import exercises_of
+from isoviz.course.notebook_4.buffer_orders import stop_of
 from isoviz.course.notebook_4.chunk_sizes import best_chunk
 from isoviz.course.notebook_4.hidden_cause import CHANGES, changed
-from isoviz.course.notebook_4.pipelines import Pipeline, at_work, pipeline_of
-from isoviz.course.notebook_4.stopping import stop_of
-from isoviz.course.notebook_4.timelines import answer_marks, timeline_html
+from isoviz.course.notebook_4.timelines import Pipeline, answer_marks, at_work, pipeline_of, timeline_html
 from isoviz.figures.charts.svg import text_width
 from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind
 from isoviz.runtime import Simulator

@@ -18,11 +18,10 @@ from isoviz.cli import main
 from isoviz.course.checking import judged
 from isoviz.course.classroom import new_folder, opened_folder
 from isoviz.course.exercise import Exercise
-from isoviz.course.lessons import NOTEBOOKS, every_exercise
-from isoviz.course.outcome import MOST_ATTEMPTS, MOST_RIGHT, outcome_of
+from isoviz.course.judging import Asked, judge_again
+from isoviz.course.lessons import MOST_ATTEMPTS, MOST_RIGHT, NOTEBOOKS, every_exercise, outcome_of
 from isoviz.course.progress import FILE, Attempt, digest
-from isoviz.course.teaching.judging import Asked, judge_again
-from isoviz.course.teaching.report import ClassReport
+from isoviz.course.report import ClassReport
 from isoviz.errors import FileError
 from isoviz.figures.page import document_page
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from isoviz.course import lessons
-from isoviz.course.shown import _MARKS, Shown
+from isoviz.course.checking import _MARKS, Shown
 from isoviz.figures.charts.theme import TOKENS, contrast
 
 MARKUP = "<img src=x onerror=alert(1)> `<b>` </div>"

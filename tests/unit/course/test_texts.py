@@ -14,9 +14,8 @@ import pytest
 from course_cases import FULL, ROOT
 
 from isoviz.course.classroom import drawn, learner_seed
-from isoviz.course.exercise import Exercise
+from isoviz.course.exercise import SHARED, Exercise, Texts
 from isoviz.course.lessons import NOTEBOOKS, every_exercise, exercises_of
-from isoviz.course.texts import SHARED, Texts
 from isoviz.errors import InternalError
 from isoviz.widgets.glossary import GLOSSARY
 

@@ -12,10 +12,9 @@ from course_cases import FULL
 
 from isoviz.course.checking import judged
 from isoviz.course.classroom import drawn
-from isoviz.course.exercise import NotAnAnswer
+from isoviz.course.exercise import NotAnAnswer, shared
 from isoviz.course.kinds import Number
 from isoviz.course.lessons import every_exercise
-from isoviz.course.texts import shared
 
 SEEDS = 60 if FULL else 4
 EXERCISES = every_exercise()

@@ -9,8 +9,8 @@ import pytest
 
 from isoviz import FieldSpace, IndexSpace, Instance, Layout, Plan, Transfer, plan
 from isoviz.errors import TransferError
-from isoviz.launch.rank_station import MOST_MACHINES, MOST_PLANS, Station, bound_digest
 from isoviz.launch.submitted_plans import SentBefore
+from isoviz.launch.this_rank import MOST_MACHINES, MOST_PLANS, Station, bound_digest
 from isoviz.machines import Machine, preset
 from isoviz.planner.plan_file import plan_from_json, plan_to_json
 

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from isoviz.backends.cuda.kernels import bank_conflicts
+from isoviz.backends.cuda.kernels import tile_shape
 from isoviz.errors import LayoutError, SpaceError
 from isoviz.layouts import FieldSpace, IndexSpace, Layout, Linearization, pieces_along, warp_load
 from isoviz.layouts.hardware import bank_turns
@@ -109,7 +109,7 @@ def test_kernels_count_alike() -> None:
             for dim in "xy":
                 load = warp_load(tile, dim, (0, 0), width)
                 assert (load.requests, load.width) == (1, width)
-                turns = bank_conflicts._turns_of(np.array(load.offsets), width)
+                turns = tile_shape._turns_of(np.array(load.offsets), width)
                 assert turns == load.turns / load.least_turns
                 seen.add(turns)
     assert {1.0, 2.0, 32.0} <= seen

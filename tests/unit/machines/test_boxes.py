@@ -11,8 +11,7 @@ import pytest
 from isoviz.errors import MachineError
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Machine, Memory, Resource, machine_from_json, machine_to_json, preset, presets
-from isoviz.machines.edits.memory_edits import changed_memory, with_memory
-from isoviz.machines.edits.node_edits import changed_resource, with_copies
+from isoviz.machines.edits.memory_edits import changed_memory, changed_resource, with_copies, with_memory
 from isoviz.machines.positions import DEEPEST
 from isoviz.planner import Transfer, plan
 

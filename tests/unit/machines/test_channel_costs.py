@@ -305,7 +305,7 @@ def test_a_function_of_the_shape_is_asked_for_every_rate() -> None:
 
 def test_what_is_promised() -> None:
     def promised(**changes: Any) -> bool:
-        return Problem(moved(64), two(remote("a", **changes)), Options()).promised
+        return Problem(moved(64), two(remote("a", **changes)), Options()).bound_is_proved
 
     assert promised()
     assert promised(setup=1.0, costs=(OneTimeCost("r", 1.0, "buffer"),))

@@ -20,8 +20,7 @@ from isoviz.figures import network_svg
 from isoviz.figures.document_html import told_html
 from isoviz.layouts import OrderChange
 from isoviz.machines import Channel, DataVortex, Machine, machine_from_json, machine_to_json
-from isoviz.machines.edits.memory_edits import emulating
-from isoviz.machines.edits.network_edits import with_dead_parts
+from isoviz.machines.edits.memory_edits import emulating, with_dead_parts
 from isoviz.machines.networks import ThroughTheSwitch, Torus
 from isoviz.machines.networks.vortex_shares import MEASURED, input_angles
 from isoviz.machines.presets.vortex import VortexFigures, data_vortex, origin

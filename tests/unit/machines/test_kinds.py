@@ -40,8 +40,8 @@ from isoviz.machines import (
 )
 from isoviz.machines.cards import AssumedFigures
 from isoviz.planner import Options, Transfer, plan
-from isoviz.planner.check_ends import check_ends
 from isoviz.planner.problem import Problem
+from isoviz.planner.transfer import check_ends
 from isoviz.runtime import simulate
 from isoviz.runtime.ranks.eager import RIDES
 

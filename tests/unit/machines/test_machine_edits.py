@@ -22,31 +22,33 @@ from isoviz.machines import (
     machine_to_json,
     preset,
 )
-from isoviz.machines.edits.channel_edits import connected, fitting_kinds, sharing, with_channel, without_channel
-from isoviz.machines.edits.function_edits import (
+from isoviz.machines.edits.channel_edits import (
+    connected,
     editable_points,
+    fitting_kinds,
     measured_samples,
+    sharing,
     with_another_point,
     with_bandwidth,
+    with_channel,
     with_latency,
     with_point,
+    without_channel,
     without_point,
 )
 from isoviz.machines.edits.memory_edits import (
+    MOST_COPIES,
     changed_memory,
+    changed_resource,
     emulating,
     new_machine,
     placed,
     unplaced,
-    with_memory,
-    without_memories,
-)
-from isoviz.machines.edits.node_edits import (
-    MOST_COPIES,
-    changed_resource,
     with_copies,
+    with_memory,
     with_node,
     with_resource,
+    without_memories,
     without_node,
     without_resource,
 )

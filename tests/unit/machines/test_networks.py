@@ -49,8 +49,14 @@ from isoviz.machines import (
     register_routing,
     register_topology,
 )
-from isoviz.machines.edits.memory_edits import changed_memory, without_memories
-from isoviz.machines.edits.network_edits import changed_network, with_dead_parts, with_network, without_network
+from isoviz.machines.edits.memory_edits import (
+    changed_memory,
+    changed_network,
+    with_dead_parts,
+    with_network,
+    without_memories,
+    without_network,
+)
 from isoviz.machines.networks import routings, topologies
 from isoviz.planner import Transfer
 

@@ -22,13 +22,12 @@ from isoviz.machines import (
 )
 from isoviz.machines.measurement import Pair
 from isoviz.measure import steps as probing
-from isoviz.measure.computer_steps import ComputerSteps
+from isoviz.measure.computer_probe import ComputerSteps
 from isoviz.measure.gpus.gpu_parts import with_gpus
 from isoviz.measure.gpus.gpu_steps import GpuSteps
 from isoviz.measure.jobs import Job
-from isoviz.measure.ranks.rank_hosts import rank_hosts
 from isoviz.measure.ranks.rank_steps import RankSteps
-from isoviz.measure.ranks.ranks_machine import assumed_between_ranks, ranks_machine
+from isoviz.measure.ranks.ranks_machine import assumed_between_ranks, rank_hosts, ranks_machine
 from isoviz.measure.steps import MEASUREMENTS, Measurement, Steps
 from isoviz.measure.tuning import MIB
 from isoviz.measure.ways import Effort

@@ -11,8 +11,7 @@ from measured_in_virtual_time import VirtualTimer
 
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, Resource, Sampled
 from isoviz.measure.channel_timer import rates_together
-from isoviz.measure.computer_probe import BRIEF
-from isoviz.measure.computer_steps import ComputerSteps
+from isoviz.measure.computer_probe import BRIEF, ComputerSteps
 from isoviz.measure.jobs import Job, job_plan
 from isoviz.measure.sampling import halfway
 from isoviz.measure.steps import fewest_that_pay

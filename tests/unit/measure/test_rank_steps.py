@@ -12,9 +12,16 @@ from isoviz.errors import Cancelled
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Resource, machine_from_json, machine_to_json, preset
 from isoviz.measure.jobs import Job
-from isoviz.measure.ranks.rank_hosts import PREPARED, RankHosts, kinds_between, rank_hosts
 from isoviz.measure.ranks.rank_steps import RankSteps, channel_name
-from isoviz.measure.ranks.ranks_machine import KindFigures, RankFigures, ranks_machine
+from isoviz.measure.ranks.ranks_machine import (
+    PREPARED,
+    KindFigures,
+    RankFigures,
+    RankHosts,
+    kinds_between,
+    rank_hosts,
+    ranks_machine,
+)
 from isoviz.measure.tuning import MIB
 from isoviz.measure.ways import Effort
 from isoviz.planner import Transfer, cost

@@ -17,7 +17,7 @@ from isoviz.machines import Machine, Sampled, machine_from_json, machine_to_json
 from isoviz.machines.measurement import Measurement
 from isoviz.measure import kept_measurements
 from isoviz.measure.assumed_host import described
-from isoviz.measure.ranks.rank_hosts import rank_hosts
+from isoviz.measure.ranks.ranks_machine import rank_hosts
 from isoviz.planner.paths import routes
 from isoviz.planner.paths.routes import Route, RouteQuery, Routes
 from isoviz.planner.time.together import seconds_together

@@ -18,7 +18,7 @@ from isoviz.figures import html
 from isoviz.layouts import Linearization, Mode
 from isoviz.machines import Channel, LatencyBandwidth, Machine, Memory
 from isoviz.planner import LayoutChoice, layout_choice_to_json
-from isoviz.planner.layout_choice.demands import run_along
+from isoviz.planner.layout_choice.layout_search import run_along
 
 SPACE = IndexSpace(x=32, y=24)
 FIELD, PAIR = FieldSpace(v="f4"), FieldSpace(re="f4", im="f4")

@@ -11,7 +11,7 @@ from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind, Resource, preset
 from isoviz.planner import Plan, Transfer
 from isoviz.planner.explanation.explain_plan import explain
-from isoviz.planner.time.pace_setters import PaceSetters, paces
+from isoviz.planner.time.makespan import PaceSetters, paces
 
 GB = 1e9
 

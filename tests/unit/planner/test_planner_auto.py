@@ -15,12 +15,12 @@ from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind, Resource, preset
 from isoviz.planner import CACHE, Options, Transfer, plan, planning_work
 from isoviz.planner.multipath.tuning import AUTO_GAIN
-from isoviz.planner.planners.one_path_planners import simple as simple_planner
+from isoviz.planner.planners.full_planner import simple as simple_planner
 from isoviz.planner.planning_work import STEPS_PER_SECOND, WORTH, Work
 from isoviz.planner.problem import Problem
 from isoviz.planner.search.best_first import BestFirst
-from isoviz.planner.search.expected_steps import search_steps
 from isoviz.planner.search.first_look import first_look
+from isoviz.planner.search.tuning import search_steps
 
 FULL = os.environ.get("ISOVIZ_FULL", "") not in ("", "0")
 PRESETS = ("two-node", "sapling", "laptop", "xstream", "workstation", "gh200")
@@ -111,7 +111,7 @@ def test_no_plan_takes_less_than_the_bound_of_a_first_look() -> None:
     for transfer, machine in questions(200 if FULL else 25):
         problem = Problem(transfer, machine, Options())
         full = plan(transfer, machine, "full")
-        if problem.promised:
+        if problem.bound_is_proved:
             lower = first_look(problem).lower
             assert lower <= full.objective * (1 + 1e-9)
             tight += lower > 0.9 * full.objective
@@ -192,6 +192,6 @@ def test_machines_without_parallel_routes_pay_no_program_for_several_paths(monke
     def never(*_: object) -> float:
         raise AssertionError
 
-    monkeypatch.setattr("isoviz.planner.multipath.worth._steady_rate", never)
+    monkeypatch.setattr("isoviz.planner.multipath.reasons._steady_rate", never)
     monkeypatch.setattr("isoviz.planner.planners.auto_planner.multipath", never)
     assert len(plan(moved(1 << 28, "a", "z"), machine).paths) == 1

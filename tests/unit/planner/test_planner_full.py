@@ -18,13 +18,12 @@ from isoviz.planner.explanation.curves.scaling import resized
 from isoviz.planner.explanation.rival_words import turn_text
 from isoviz.planner.explanation.rivals import scaled, with_bandwidth
 from isoviz.planner.full import search
-from isoviz.planner.one_path.chunk_size import with_larger_chunks
 from isoviz.planner.one_path.one_layout import _OneLayoutSearch, best_one_layout
-from isoviz.planner.one_path.optimum import best_choice
+from isoviz.planner.one_path.optimum import best_choice, with_larger_chunks
 from isoviz.planner.one_path.sizes import round_numbers
 from isoviz.planner.planning_work import STEPS_PER_SECOND, WORTH
 from isoviz.planner.problem import Problem
-from isoviz.planner.search.expected_steps import worked_out_steps
+from isoviz.planner.search.tuning import worked_out_steps
 
 SQUARE = IndexSpace(x=8192, y=8192)
 ENTRY = FieldSpace(value="complex128")

@@ -9,7 +9,7 @@ import pytest
 
 from isoviz.planner.time import schedule
 from isoviz.planner.time.makespan import makespan
-from isoviz.planner.time.schedule import HopWork, PathWork, scheduled_end
+from isoviz.planner.time.schedule import HopWork, PathShape, scheduled_end
 
 
 def shared_makespan(
@@ -22,7 +22,7 @@ def shared_makespan(
         )
         for h, seconds in enumerate(hops)
     ]
-    return scheduled_end([PathWork(tuple(stages), chunks, slots, overlap)])
+    return scheduled_end([PathShape(tuple(stages), chunks, slots, overlap)])
 
 
 def spelled_out(hops: Sequence[float], chunks: int, last: Sequence[float], slots: int) -> float:
@@ -75,11 +75,13 @@ def test_a_bus_by_hand() -> None:
     assert shared_makespan([1.0, 1.0], 10, 0.5, both) == pytest.approx(19), "the bus is never idle, and 2 × 9.5 chunks cross it"
 
 
-def turns(*paths: tuple[str, int], requests: int = 1, in_flight: int = 1, slots: int = 2) -> list[PathWork]:
+def turns(*paths: tuple[str, int], requests: int = 1, in_flight: int = 1, slots: int = 2) -> list[PathShape]:
     """Paths of hops of a second each; a letter for every hop names its channel, and a number counts the chunks."""
     seconds = 1 / requests
     return [
-        PathWork(tuple(HopWork(name, in_flight, requests, (seconds, seconds), (1.0, 1.0)) for name in names), chunks, slots, True)
+        PathShape(
+            tuple(HopWork(name, in_flight, requests, (seconds, seconds), (1.0, 1.0)) for name in names), chunks, slots, True
+        )
         for names, chunks in paths
     ]
 
@@ -123,7 +125,7 @@ def test_many_chunks_take_turns_as_few_do() -> None:
 
         def of(chunks: int, names: Sequence[str] = names, speed: dict[str, float] = speed) -> float:
             stages = [tuple(HopWork(c, 2, 2, (speed[c], speed[c]), (1.0, 1.0)) for c in each) for each in names]
-            return scheduled_end([PathWork(each, chunks * (k + 1), 2, True) for k, each in enumerate(stages)])
+            return scheduled_end([PathShape(each, chunks * (k + 1), 2, True) for k, each in enumerate(stages)])
 
         few, more = of(400), of(800)
         assert of(200_000) == pytest.approx(few + (more - few) * (200_000 - 400) / 400, rel=1e-2)

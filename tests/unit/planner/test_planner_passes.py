@@ -9,8 +9,7 @@ import pytest
 from work_done import lines_of
 
 from isoviz import FieldSpace, IndexSpace, Transfer
-from isoviz.conversion.passes import disk_seconds, passes
-from isoviz.conversion.staging_layouts import stopovers
+from isoviz.conversion.passes import disk_seconds, passes, stopovers
 from isoviz.errors import InputError, TransferError
 from isoviz.layouts import Layout, Linearization
 from isoviz.machines import Constant, LatencyBandwidth, Limits, Machine, Resource, preset

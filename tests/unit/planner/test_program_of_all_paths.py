@@ -32,11 +32,11 @@ from isoviz.planner import (
     whole_solution,
 )
 from isoviz.planner.problem import Problem
-from isoviz.planner.program.rate_lines import Part, parts_of
+from isoviz.planner.program.mip_rows import Part, parts_of
 from isoviz.planner.whole_program import program_planner as planner_module
 from isoviz.planner.whole_program.solving import solve_whole
 from isoviz.planner.whole_program.stages import Role, stages_of
-from isoviz.planner.whole_program.tuning import TOLERANCE
+from isoviz.planner.whole_program.whole_model import TOLERANCE
 
 EXAMPLE = "examples/fbm_to_remote_fbm.toml"
 TWO_NODES = preset("two-node")

@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 
 from isoviz.machines import preset
+from isoviz.reproduce.bgq import figure10, figure12
 from isoviz.reproduce.bgq.assumptions import MIB, BgqAssumptions
+from isoviz.reproduce.bgq.figure12 import planned, several_paths
+from isoviz.reproduce.bgq.flows import Partition, aggregators_of, collective, ends, fair_rates, independent, uses
 from isoviz.reproduce.bgq.messages import one_path
-from isoviz.reproduce.bgq.output import figure10, figure12
-from isoviz.reproduce.bgq.output.collective import aggregators_of, collective, independent
-from isoviz.reproduce.bgq.output.flows import Partition, ends, fair_rates, uses
-from isoviz.reproduce.bgq.output.spread import planned, several_paths
-from isoviz.reproduce.bgq.output.workloads import MOST, RANKS, Hacc, Pareto, Uniform, node_bytes
+from isoviz.reproduce.bgq.workloads import MOST, RANKS, Hacc, Pareto, Uniform, node_bytes
 from isoviz.runtime import simulate
 from isoviz.scheduling.fair_sharing import fair_rates as slow_fair_rates
 

@@ -25,7 +25,7 @@ from isoviz.reproduce.data_vortex.assumptions import (
     machines,
     switch_of,
 )
-from isoviz.reproduce.data_vortex.timeline import COMPUTES
+from isoviz.reproduce.data_vortex.figure5 import COMPUTES
 from isoviz.reproduce.experiment import experiments_of
 from isoviz.vortex.workloads import random_updates
 

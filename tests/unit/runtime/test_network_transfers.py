@@ -21,7 +21,7 @@ from isoviz.machines import (
     Transport,
     preset,
 )
-from isoviz.machines.edits.network_edits import with_dead_parts
+from isoviz.machines.edits.memory_edits import with_dead_parts
 from isoviz.machines.presets.blue_gene import file_servers
 from isoviz.planner import Transfer, cost, plan, plan_of_paths
 from isoviz.runtime.simulator import Simulator, simulate

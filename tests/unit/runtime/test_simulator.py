@@ -16,7 +16,7 @@ from isoviz.planner import Options, Plan, Transfer, plan
 from isoviz.runtime import Simulator, first_come_first_served, simulate
 from isoviz.runtime.pipeline import work_of
 from isoviz.runtime.trace.trace import Trace
-from isoviz.scheduling import flows
+from isoviz.scheduling import virtual_time
 from isoviz.scheduling.fair_sharing import fair_rates
 from isoviz.scheduling.work import Cancel, Finish, Issue, PathWork, Ring, Submit, Work
 
@@ -132,7 +132,7 @@ def test_equals_share_equally() -> None:
 def test_a_request_that_follows_its_like_changes_no_share(monkeypatch: pytest.MonkeyPatch) -> None:
     """Resources are divided anew where transfers begin and end, not with each of 300 requests of three transfers."""
     divided = []
-    monkeypatch.setattr(flows, "fair_rates", lambda *given: divided.append(given) or fair_rates(*given))
+    monkeypatch.setattr(virtual_time, "fair_rates", lambda *given: divided.append(given) or fair_rates(*given))
     simulator = Simulator(bus_machine(100.0))
     for name in ("c0", "c1"):
         simulator.submit_work(Work.one_path((name,), 100), ((1.0, 1.0),), 10_000.0, 100.0)

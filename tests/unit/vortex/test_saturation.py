@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from isoviz.bench.vortex.figures import LIMIT, ONE_OF_FOUR, carried, empty, independent, out_of_turn, to_others
+from isoviz.bench.vortex import LIMIT, ONE_OF_FOUR, carried, empty, independent, out_of_turn, to_others
 from isoviz.vortex import Bursty, Recorded, Switch, Transposition, Uniform
 
 CARRIED = {8: 0.366, 16: 0.306, 32: 0.267, 64: 0.243, 128: 0.222, 256: 0.208, 1024: 0.187, 4096: 0.174}

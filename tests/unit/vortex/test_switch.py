@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import isoviz
-from isoviz.bench.vortex.naive_switch import NaivePacket, NaiveSwitch
+from isoviz.bench.vortex import NaivePacket, NaiveSwitch
 from isoviz.errors import InputError
 from isoviz.vortex import Bursty, Drawn, HotSpot, Permutation, Recorded, Switch, SwitchRun, Transposition, Uniform
 

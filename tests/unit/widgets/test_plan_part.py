@@ -29,7 +29,7 @@ from isoviz.machines import (
 from isoviz.planner import Options, Plan, Transfer, cost, plan, plan_of_paths
 from isoviz.runtime.ledger.ledger import Ledger
 from isoviz.runtime.ledger.ledger_entry import LedgerEntry, LedgerHop
-from isoviz.runtime.ledger.model_interval import LEAST_RUNS, model_interval
+from isoviz.runtime.ledger.trial_interval import LEAST_RUNS, model_interval
 from isoviz.widgets.chosen.settings import Settings, settings_for
 from isoviz.widgets.consequences.run_places import Where
 from isoviz.widgets.panes.plan_pane import MOST_POINTS, curve_points, measured_points, plan_part

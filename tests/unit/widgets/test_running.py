@@ -18,8 +18,7 @@ from isoviz.errors import Cancelled, InputError, RunError
 from isoviz.machines import preset
 from isoviz.measure.local_engine import Engine
 from isoviz.planner import plan as make_plan
-from isoviz.runtime.ledger.ledger import VARIABLE, ledger
-from isoviz.runtime.ledger.run_notes import LONGEST_NOTE, read_notes, write_note
+from isoviz.runtime.ledger.ledger import LONGEST_NOTE, VARIABLE, ledger, read_notes, write_note
 from isoviz.widgets import RunPanel
 from isoviz.widgets.chosen.settings import settings_for
 from isoviz.widgets.commands.answers import exported_file
@@ -140,7 +139,7 @@ def test_errors_that_must_not_end_a_run_are_logged(
     def broken(*_args: Any, **_options: Any) -> Any:
         raise ValueError("no")
 
-    monkeypatch.setattr("isoviz.measure.trials.trial.try_out", broken)
+    monkeypatch.setattr("isoviz.measure.trial.try_out", broken)
     monkeypatch.setattr("isoviz.runtime.ledger.ledger_entry.entry_of", broken)
     caplog.set_level("INFO", "isoviz")
     session.run()

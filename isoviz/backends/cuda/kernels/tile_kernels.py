@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from isoviz.backends.cuda.kernels.bank_conflicts import Walk, best_walk
 from isoviz.backends.cuda.kernels.kernel_source import THREADS, KernelSource, kernel_source
 from isoviz.backends.cuda.kernels.straight_kernels import counter_of
-from isoviz.backends.cuda.kernels.tile_shape import SLOT, Side, TileShape
+from isoviz.backends.cuda.kernels.tile_shape import SLOT, Side, TileShape, Walk, best_walk
 
 if TYPE_CHECKING:
     from isoviz.backends.cuda.kernels.field_parts import Group

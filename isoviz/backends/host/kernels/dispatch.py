@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from isoviz.backends.host.kernels import choices as constants
 from isoviz.backends.host.kernels import in_use
-from isoviz.backends.host.kernels import tuning_constants as constants
-from isoviz.backends.host.kernels.choices import remembered
+from isoviz.backends.host.kernels.choices import BUFFER_BYTES, remembered
 from isoviz.backends.host.kernels.direct import blocks_of, gather_of, lines_of, squares_of
 from isoviz.backends.host.kernels.many import runs_of
 from isoviz.backends.host.kernels.pattern import pattern_of
@@ -30,7 +30,6 @@ from isoviz.backends.host.kernels.recipe import (
     streams_of,
 )
 from isoviz.backends.host.kernels.tiles import are_apart, tiles_of
-from isoviz.backends.host.kernels.tuning_constants import BUFFER_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from isoviz.backends.host.kernels import tuning_constants as constants
+from isoviz.backends.host.kernels import choices as constants
 from isoviz.backends.host.kernels.recipe import LINE, Integers, integers
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from isoviz.backends.host.kernels import tuning_constants as constants
+from isoviz.backends.host.kernels import choices as constants
 from isoviz.backends.host.kernels.recipe import LINE, Integers, goes_past
 
 if TYPE_CHECKING:

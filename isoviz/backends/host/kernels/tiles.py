@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from isoviz.backends.host.kernels import tuning_constants as constants
+from isoviz.backends.host.kernels import choices as constants
 from isoviz.backends.host.kernels.choices import chosen, remembered
 from isoviz.backends.host.kernels.recipe import LINE, Integers, goes_past, integers, is_plane
 

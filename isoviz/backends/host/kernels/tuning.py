@@ -48,7 +48,7 @@ MOST = 2.2
 """Seconds after which no further choice is measured; the rest keep their defaults."""
 ATTEMPTS = 3
 """Processes that measure one after the other while times do not agree, as the computer was busy."""
-_SOURCES = ("choices.py", "direct.py", "recipe.py", "tiles.py", "tuning.py", "tuning_constants.py")
+_SOURCES = ("choices.py", "direct.py", "recipe.py", "tiles.py", "tuning.py")
 """The measured choices hold for these sources, which plan the copies."""
 _LARGEST = 1 << 14
 """Largest file of choices that is read, in bytes; one takes a few hundred."""

@@ -20,9 +20,8 @@ from isoviz.errors import LimitError, TransferError
 from isoviz.layouts import ChunkSequence
 from isoviz.machines import Machine, MachineLike
 from isoviz.planner.build_plan import make_plan
-from isoviz.planner.one_path.chunk_size import with_larger_chunks
 from isoviz.planner.one_path.hop_facts import chunk_bytes, conversion_hop, path_clock, path_orders, plan_facts
-from isoviz.planner.one_path.optimum import best_feasible_choice
+from isoviz.planner.one_path.optimum import best_feasible_choice, with_larger_chunks
 from isoviz.planner.options import Options, options_about
 from isoviz.planner.paths.routes import Route
 from isoviz.planner.plan import Plan

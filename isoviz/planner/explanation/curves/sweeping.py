@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from isoviz import checks
 from isoviz.errors import InputError, LayoutError, LimitError, TransferError, show
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
-from isoviz.planner.check_ends import check_arguments, check_ends
 from isoviz.planner.explanation.curves.scaling import resized
 from isoviz.planner.explanation.curves.winner_map import MapPoint, MapTurn, Way, WinnerMap
 from isoviz.planner.explanation.explanation import Sweep, SweepPoint
@@ -20,7 +19,7 @@ from isoviz.planner.one_path.optimum import clock_of
 from isoviz.planner.options import Options
 from isoviz.planner.planning_work import PLAN_STEPS, STEPS_PER_SECOND, Work
 from isoviz.planner.problem import Problem
-from isoviz.planner.transfer import Instance, Transfer
+from isoviz.planner.transfer import Instance, Transfer, check_arguments, check_ends
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine, MachineLike

@@ -13,7 +13,7 @@ from isoviz import FieldSpace, IndexSpace, plan, preset, simulate
 from isoviz.machines import ChannelKind, Constant, LatencyBandwidth, Machine, Memory, MemoryKind, Network, Port, Torus, Transport
 from isoviz.planner import Options, Plan, Transfer, plan_together
 from isoviz.planner.multipath.machine_links import Demand
-from isoviz.planner.multipath.network_paths import proxy_paths
+from isoviz.planner.multipath.several_paths import proxy_paths
 from isoviz.planner.multipath.tuning import MOST_PROXIES
 from isoviz.units import format_seconds
 

@@ -1,1 +1,0 @@
-"""`isoviz bench vortex`: the Data Vortex, simulated, beside naive simulators."""

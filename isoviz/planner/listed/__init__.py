@@ -1,1 +1,0 @@
-"""Transfers of entries that index arrays name."""
