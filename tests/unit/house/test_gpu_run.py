@@ -88,17 +88,6 @@ def test_the_exit_status(
     assert ("FAILED" in said) == (status == 1)
 
 
-def test_the_pages_of_the_parts_are_one_page(gpu_run: Any) -> None:
-    def page(part: str, met: int) -> str:
-        how = "## How it was measured\n\n- in turn\n"
-        return f"# The GPU\n\n| date | today |\n\n{met} of 5 aims are met.\n\n## {part}\n\n| {part} |\n\n{how}"
-
-    whole = "# The GPU\n\n| date | today |\n\n7 of 10 aims are met.\n"
-    whole += "\n## Links\n\n| Links |\n\n## Ranks\n\n| Ranks |\n\n## How it was measured\n\n- in turn\n"
-    assert gpu_run.joined([page("Links", 3), page("Ranks", 4)]) == whole
-    assert gpu_run.joined([]) == ""
-
-
 class Played:
     """Steps that take their whole time by a clock of their own, and write what they are told to."""
 

@@ -53,24 +53,6 @@ def test_each_is_shown_in_one_piece_and_in_order(run, capfdbinary: pytest.Captur
     assert capfdbinary.readouterr().out.split() == [str(n).encode() for n in range(10_000)]
 
 
-def test_the_first_is_shown_while_it_runs(run, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """It ends only once the test has seen what it printed; the second one, which has ended, is not shown before."""
-    seen = tmp_path / "seen"
-    os.mkfifo(seen)
-    shown: list[str] = []
-
-    def look() -> None:
-        while "first" not in "".join(shown):
-            shown.append(capfd.readouterr().out)
-        seen.write_text("seen")
-
-    looking = threading.Thread(target=look)
-    looking.start()
-    run({"one": f"print('first', flush=True)\nopen({str(seen)!r}).read()\nprint('last')", "two": "print('second')"})
-    looking.join()
-    assert "".join(shown) + capfd.readouterr().out == "first\nlast\nsecond\n"
-
-
 @pytest.mark.parametrize("most", [1, 2, 3])
 def test_so_many_run_at_a_time(run, tmp_path: Path, most: int) -> None:
     """Each ends only once as many have begun as may run beside it; none ever finds more than these under way."""
@@ -86,12 +68,6 @@ while (begun := len(list(folder.glob("begun *")))) < min(6, {number} // {most} *
     run({str(number): code.format(number=number, most=most, folder=str(tmp_path)) for number in range(6)}, most)
     seen = [int(path.read_text()) for path in tmp_path.glob("seen *")]
     assert len(seen) == 6 and max(seen) <= most
-
-
-@pytest.mark.parametrize(("cores", "expected"), [(1, 2), (2, 2), (3, 3), (64, 4), (None, 2)])
-def test_as_many_as_there_are_processors(lanes, monkeypatch: pytest.MonkeyPatch, cores: int | None, expected: int) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: cores)
-    assert lanes.at_a_time() == expected
 
 
 def test_all_end_where_one_cannot_be_told(run, tmp_path: Path) -> None:
