@@ -204,8 +204,8 @@ class RealChannel(Protocol):
     def at_once(self) -> bool:
         """Whether the channel works without a device to wait for. Always false for an asynchronous channel.
 
-        If true, the caller's thread may carry out some requests itself: a few KiB while the channel is idle, or a single request
-        of up to 16 MiB that the caller waits for.
+        If true, the caller's thread may carry out some requests itself: up to 64 KiB while the channel is idle, or a single
+        request of up to 16 MiB that the caller waits for.
         """
 
     @property

@@ -224,8 +224,8 @@ class BaseEngine:
     ) -> Event:
         """Carry out a plan; returns at once.
 
-        A transfer that is a single request of a few KiB costs less than handing it to another thread. If it needs no device and
-        its channel is idle, this thread carries it out, and it has ended when this returns (`Event.route` is `inline`).
+        A transfer that is a single request of up to 64 KiB costs less than handing it to another thread. If it needs no device
+        and its channel is idle, this thread carries it out, and it has ended when this returns (`Event.route` is `inline`).
 
         `source` and `destination` are as in `run`. `priority` replaces the transfer's priority. Without `pipelined`, every hop
         moves all chunks before the next hop begins.
