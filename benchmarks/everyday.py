@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from benchmarks.everyday_transfers import EVERYDAY, Everyday
 from isoviz.bench.table import Row, Table, where_known
 from isoviz.machines import Machine, preset
-from isoviz.planner import CACHE, Options, Plan, cost, plan
+from isoviz.planner import CACHE, Options, Plan, plan, plan_by_path
 from isoviz.planner.explanation.explanation_words import path_text
 from isoviz.planner.full import forget_machines, search
 from isoviz.planner.planning_work import Work
@@ -79,7 +79,7 @@ def planned(each: Everyday, machine: Machine, planner: str) -> Plan:
 
 def by_hand(each: Everyday, machine: Machine) -> Plan:
     """The plan of the expert."""
-    return cost(each.transfer, machine, each.path, each.layouts, chunk=each.chunk)
+    return plan_by_path(each.transfer, machine, each.path, each.layouts, chunk=each.chunk)
 
 
 def path_of(made: Plan) -> str:

@@ -18,7 +18,7 @@ from isoviz.backends.devices import ThisComputer
 from isoviz.bench.table import Table, two_digits, where_known
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind
-from isoviz.planner import Plan, Transfer, cost
+from isoviz.planner import Plan, Transfer, plan_by_path
 from isoviz.runtime import BaseEngine
 from isoviz.units import format_bytes, format_seconds
 
@@ -67,7 +67,7 @@ def planned(case: Case, made: Machine) -> Plan:
     rows = 1 << (case.nbytes.bit_length() // 2)
     space, fields = IndexSpace(x=rows, y=case.nbytes // rows // 4), FieldSpace(value="float32")
     transfer = Transfer.whole(space, fields, case.source, "<F, x, y>", case.destination, case.layout)
-    return cost(transfer, made, [case.source, case.destination])
+    return plan_by_path(transfer, made, [case.source, case.destination])
 
 
 def end(driver: TimedDriver, memory: str, nbytes: int) -> Any:

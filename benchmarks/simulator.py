@@ -15,7 +15,7 @@ from isoviz.bench.pipeline import PAIR, RATES, chain
 from isoviz.bench.table import Table, seconds_of, two_digits, where_known
 from isoviz.layouts import IndexSpace
 from isoviz.machines import Machine, preset
-from isoviz.planner import Plan, Transfer, cost, plan
+from isoviz.planner import Plan, Transfer, plan, plan_by_path
 from isoviz.runtime.simulator import Simulator
 from isoviz.units import format_bytes, format_seconds
 
@@ -82,7 +82,7 @@ def _pipeline(hops: int, count: int, repeat: int) -> dict[str, Any]:
     machine = chain(RATES[:hops])
     each = -(-CHUNKS // count)
     transfer = Transfer.whole(IndexSpace(x=each * CHUNK // PAIR.nbytes), PAIR, "m0", "<F, x>", f"m{hops}", "<F, x>")
-    plans = [cost(transfer, machine, [f"m{k}" for k in range(hops + 1)], chunk=CHUNK)] * count
+    plans = [plan_by_path(transfer, machine, [f"m{k}" for k in range(hops + 1)], chunk=CHUNK)] * count
     requests = 0
     ours, theirs = [], []
     simpy = _simpy()

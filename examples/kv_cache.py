@@ -7,7 +7,7 @@ path, and the planner finds the best one for the pages at hand.
 
 from __future__ import annotations
 
-from isoviz import Plan, Transfer, cost, plan, preset
+from isoviz import Plan, Transfer, plan, plan_by_path, preset
 from isoviz.bench.patterns import LAYERS, kv_cache
 from isoviz.errors import InputError
 from isoviz.units import format_bytes, format_seconds
@@ -41,7 +41,7 @@ def buffers(way: list[str], transfer: Transfer) -> list[str]:
 def by_hand(transfer: Transfer, way: list[str]) -> Plan | None:
     """The plan of a way; None where the machine cannot have it."""
     try:
-        return cost(transfer, MACHINE, way, buffers(way, transfer))
+        return plan_by_path(transfer, MACHINE, way, buffers(way, transfer))
     except InputError:
         return None
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from isoviz.measure.local_engine import Engine as Engine
     from isoviz.measure.local_engine import measure_layouts as measure_layouts
     from isoviz.measure.local_engine import run as run
+    from isoviz.measure.trial import trial as trial
     from isoviz.measure.trial import try_out as try_out
     from isoviz.planner import Bundle as Bundle
     from isoviz.planner import Instance as Instance
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from isoviz.planner import cost as cost
     from isoviz.planner import explain as explain
     from isoviz.planner import find_layout as find_layout
+    from isoviz.planner import plan_by_path as plan_by_path
     from isoviz.planner import rest as rest
     from isoviz.planner import sweep as sweep
     from isoviz.planner.planners import plan as plan
@@ -108,6 +110,7 @@ _HOMES: dict[str, str | None] = {
     "machines": None,
     "measure_layouts": "isoviz.measure.local_engine",
     "plan": "isoviz.planner",
+    "plan_by_path": "isoviz.planner",
     "plan_redistribution": "isoviz.redistribution",
     "prepare_redistribution": "isoviz.redistribution.redistribute",
     "preset": "isoviz.machines",
@@ -121,6 +124,7 @@ _HOMES: dict[str, str | None] = {
     "run": "isoviz.measure.local_engine",
     "simulate": "isoviz.runtime",
     "sweep": "isoviz.planner",
+    "trial": "isoviz.measure.trial",
     "try_out": "isoviz.measure.trial",
     "vortex": None,
 }
@@ -162,6 +166,7 @@ __all__ = [
     "machines",
     "measure_layouts",
     "plan",
+    "plan_by_path",
     "plan_redistribution",
     "prepare_redistribution",
     "preset",
@@ -175,6 +180,7 @@ __all__ = [
     "run",
     "simulate",
     "sweep",
+    "trial",
     "try_out",
     "vortex",
 ]

@@ -18,7 +18,7 @@ from isoviz.bench.table import Table, seconds_of, where_known
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, Constant, Limits, Machine, Memory, MemoryKind, preset
 from isoviz.measure.local_engine import Engine
-from isoviz.planner import Plan, Transfer, cost, plan
+from isoviz.planner import Plan, Transfer, plan, plan_by_path
 from isoviz.runtime.device_bases import BaseChannel
 from isoviz.units import format_bytes, format_seconds
 
@@ -128,7 +128,7 @@ def _per_request(hops: int) -> float:
     channels = tuple(Channel("", ChannelKind.MEMCPY, f"m{i}", f"m{i + 1}", Constant(1e9)) for i in range(hops))
     machine = Machine("idle", memories, channels, limits=Limits(slot_limit=SMALL))
     transfer = Transfer.whole(IndexSpace(x=REQUESTS * SMALL), FieldSpace(value="u1"), "m0", "<F, x>", f"m{hops}", "<F, x>")
-    made = cost(transfer, machine, [memory.name for memory in memories], chunk=SMALL)
+    made = plan_by_path(transfer, machine, [memory.name for memory in memories], chunk=SMALL)
     found = []
     with Engine(machine, Idle()) as engine:
         for _ in range(5):

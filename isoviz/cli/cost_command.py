@@ -46,11 +46,11 @@ def run(args: argparse.Namespace) -> int:
     """Price the path and print its plan."""
     from isoviz.cli.output import print_json, print_text
     from isoviz.measure.run_file import as_stored
-    from isoviz.planner import cost, plan_to_json
+    from isoviz.planner import plan_by_path, plan_to_json
 
     file = asked_file(args)
     options = file.options if args.slots is None else replace(file.options, slots=args.slots)
-    plan = cost(
+    plan = plan_by_path(
         as_stored(file.transfer),
         file.machine(),
         args.path,

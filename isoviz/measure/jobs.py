@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 from isoviz.machines import Machine, MemoryKind
 from isoviz.measure import tuning
-from isoviz.planner import Instance, Options, Transfer, cost
+from isoviz.planner import Instance, Options, Transfer, plan_by_path
 from isoviz.planner import plan as make_plan
 from isoviz.planner.explanation.curves.chunk_curve import rechunked
 
@@ -58,12 +58,12 @@ def job_plan(machine: Machine, job: Job) -> Plan:
     ends = channel.source, channel.destination
     if job.shape == "stream":
         transfer = _transfer(IndexSpace(x=job.nbytes), *ends, "<F, x>", "<F, x>")
-        return cost(transfer, machine, [channel.name], chunk=job.run)
+        return plan_by_path(transfer, machine, [channel.name], chunk=job.run)
     if job.shape == "relayed":
         end = f"node{machine.memory(channel.destination).node}.sys"
         copy = next(each for each in machine.between(channel.destination, end) if each.kind.is_host_copy)
         transfer = _transfer(IndexSpace(x=job.nbytes), channel.source, end, "<F, x>", "<F, x>")
-        return cost(transfer, machine, [channel.name, copy.name], chunk=job.run)
+        return plan_by_path(transfer, machine, [channel.name, copy.name], chunk=job.run)
     if job.shape in ("piped", "copied"):
         rows = max(1, job.nbytes // (_FIELDS * tuning.PIPED_RUN))
         space = IndexSpace(x=tuning.PIPED_RUN, y=_FIELDS, z=rows)
@@ -104,4 +104,4 @@ def _on_channel(transfer: Transfer, machine: Machine, channel: Channel) -> Plan:
         found = make_plan(transfer, machine, None, Options("direct"))
         if found.hops[0].channel == channel.name:
             return found
-    return cost(transfer, machine, [channel.name])
+    return plan_by_path(transfer, machine, [channel.name])

@@ -39,7 +39,7 @@ class Engine(BaseEngine):
     other devices tell nothing about this computer: they are added only to an explicit `ledger`.
 
     `run` has a further option, `trial`. True tries a few MiB of the plan just before the run, and the prediction in the report
-    uses the result. An existing `Trial` (`isoviz.try_out`) replaces the new one.
+    uses the result. An existing `Trial` (`isoviz.trial`) replaces the new one.
     """
 
     def __init__(

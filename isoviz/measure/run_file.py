@@ -38,7 +38,7 @@ def run_file(
     """Plan the transfer of a transfer file for its machine, and run it on this computer.
 
     With `trial` a few MiB are tried just before, and the prediction uses the result. With `of` above 1 the plan and its best
-    alternatives are tried, `of` plans in all, and the fastest one runs (`isoviz.try_out`).
+    alternatives are tried, `of` plans in all, and the fastest one runs (`isoviz.trial`).
 
     Without a source `path` in the file the source is generated. Without a destination `path` the destination is discarded after
     its verification. With `overwrite` an existing destination is replaced once the new file is complete, and the destination may

@@ -51,7 +51,7 @@ class Trial:
     use; simulations and explanations use the machine. `ranges` are the ranges of the rates over the repeats, by hop, as multiples
     of the median. `prediction` has the seconds of `tried` and their interval. The trial took `spent` seconds. `record`
     says how trials did in earlier runs of this kind, and so whether the trial is the prediction. `others` are the
-    trials of the other plans (`try_out(..., of=5)`); that of the given plan comes first unless it is the fastest.
+    trials of the other plans (`trial(..., of=5)`); that of the given plan comes first unless it is the fastest.
     """
 
     plan: Plan
@@ -63,7 +63,7 @@ class Trial:
     others: tuple[Trial, ...] = ()
 
 
-def try_out(
+def trial(
     plan: Plan,
     machine: MachineLike,
     source: Any | None = None,
@@ -75,10 +75,10 @@ def try_out(
     entries: Sequence[LedgerEntry] | None = None,
     cancel: CancelToken | None = None,
 ) -> Trial | None:
-    """Measure the hops of a plan on this computer: `try_out(plan, machine).prediction`.
+    """Measure the hops of a plan on this computer: `trial(plan, machine).prediction`.
 
     With `of` above 1 the plan and its best alternatives within `options` are tried, `of` plans in all. The result is the trial of
-    the fastest: `try_out(plan, machine, of=5).plan`. Alternatives that cannot be tried are skipped.
+    the fastest: `trial(plan, machine, of=5).plan`. Alternatives that cannot be tried are skipped.
 
     `source` is as in `Engine.run`. `room` is a writable array as large as the destination (None: memory is allocated), or the
     path of the destination. For a path, a nameless file in the same directory is written and discarded. If no source on a disk is
@@ -123,10 +123,14 @@ def try_out(
         if cancel is not None and cancel.is_set():
             break
         with suppress(RunError, InputError):
-            trial = _tried_once(other, machine, source, room, mine, entries, cancel)
-            found += [] if trial is None else [trial]
+            tried = _tried_once(other, machine, source, room, mine, entries, cancel)
+            found += [] if tried is None else [tried]
     best = min(found, key=lambda each: each.prediction.seconds)
     return replace(best, others=tuple(each for each in found if each is not best))
+
+
+try_out = trial
+"""The earlier name of `trial`, until version 1.0."""
 
 
 def _tried_once(

@@ -1,7 +1,7 @@
 """Planning: transfers, planners, plans and their explanations."""
 
 from isoviz.planner.bundled.bundle import Bundle, bundle
-from isoviz.planner.by_hand.path_by_hand import cost
+from isoviz.planner.by_hand.path_by_hand import cost, plan_by_path
 from isoviz.planner.by_hand.several_paths import PathByHand, plan_of_paths
 from isoviz.planner.cache import CACHE, CacheStatistics
 from isoviz.planner.explanation.curves.chunk_curve import ChunkCurve, ChunkPoint, chunk_curve, rechunked
@@ -83,6 +83,7 @@ __all__ = [
     "load_transfer",
     "machine_of",
     "plan",
+    "plan_by_path",
     "plan_from_json",
     "plan_of_paths",
     "plan_to_json",

@@ -526,8 +526,8 @@ PLANNER: dict[str, Callable[[Things], Call]] = {
     ),
     "layout_choice_from_json": lambda it: _json(planner.layout_choice_from_json, it.layout_choice.to_json()),
     "layout_choice_to_json": lambda it: call(planner.layout_choice_to_json, it.layout_choice),
-    "cost": lambda it: call(
-        isoviz.cost,
+    "plan_by_path": lambda it: call(
+        isoviz.plan_by_path,
         it.far,
         it.cluster,
         ["node0.fbm0", "node0.reg", "node1.reg", "node1.fbm0"],
@@ -666,8 +666,8 @@ RUNTIME: dict[str, Callable[[Things], Call]] = {
     "RankScheduler": lambda it: call(runtime.RankScheduler, 0, {"a": 2}, {"m": 1 << 20}, {}, runtime.highest_priority_first),
     "Coordinator": lambda it: call(runtime.Coordinator, {"m": 1 << 20}),
     "Coordinator.free": lambda it: call(runtime.Coordinator({"m": 1 << 20}).free, "m"),
-    "try_out": lambda it: call(
-        isoviz.try_out,
+    "trial": lambda it: call(
+        isoviz.trial,
         it.plan,
         it.machine,
         None,

@@ -124,7 +124,7 @@ CALLS: dict[str, Callable[[MachineLike, Path], Any]] = {
 }
 """One call of each that takes a machine, by its name."""
 ELSEWHERE = {
-    **dict.fromkeys(("isoviz.measure_layouts", "isoviz.try_out"), "tests/run: it runs for seconds"),
+    **dict.fromkeys(("isoviz.measure_layouts", "isoviz.trial"), "tests/run: it runs for seconds"),
     **dict.fromkeys((f"isoviz.Ranks.{name}" for name in ("run", "submit", "prepare")), "tests/ranks: it needs ranks"),
     "isoviz.figures.network_svg": "it takes machines with a network, which a two-node machine has not",
 }

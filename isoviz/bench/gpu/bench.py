@@ -30,7 +30,7 @@ from isoviz.errors import InputError, VerificationError
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind
 from isoviz.measure.local_engine import Engine
-from isoviz.planner import Plan, Transfer, cost
+from isoviz.planner import Plan, Transfer, plan_by_path
 
 if TYPE_CHECKING:
     from isoviz.backends.cuda.cuda_driver import CudaDriver
@@ -218,7 +218,7 @@ class GpuBench:
     def plan(self, nbytes: int, *path: str) -> Plan:
         """The plan for contiguous bytes along a path."""
         ends = path[0], "<F, x>", path[-1], "<F, x>"
-        return cost(Transfer.whole(IndexSpace(x=nbytes), BYTE, *ends), self.machine, path)
+        return plan_by_path(Transfer.whole(IndexSpace(x=nbytes), BYTE, *ends), self.machine, path)
 
     def submitted(self, plan: Plan, source: Any, destination: Any) -> Callable[[], float]:
         """A plan, from `submit` to its end."""

@@ -15,7 +15,7 @@ from isoviz.bench.aims import compared, quickest, row
 from isoviz.bench.gpu.bench import ANY, FBM, left_out, medians
 from isoviz.bench.gpu.peers import cupy_views
 from isoviz.bench.layouts import Case, cases
-from isoviz.planner import Transfer, cost
+from isoviz.planner import Transfer, plan_by_path
 
 if TYPE_CHECKING:
     from isoviz.bench.gpu.bench import GpuBench
@@ -118,7 +118,7 @@ def engine_conversions(bench: GpuBench) -> Iterator[dict[str, Any]]:
             yield left_out("engine", f"{len(some) - len(shares)} of {len(some)} conversions")
             break
         transfer = Transfer.whole(case.space, case.fields, FBM, case.source, FBM, case.destination)
-        made = cost(transfer, bench.machine, (FBM, FBM))
+        made = plan_by_path(transfer, bench.machine, (FBM, FBM))
         near, far = (end.linearization.nbytes for end in (transfer.source, transfer.destination))
         source, destination = bench.device(near)[:near], bench.device(far)[:far]
         other = bench.device(made.bytes)

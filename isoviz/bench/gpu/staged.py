@@ -16,7 +16,7 @@ from isoviz.bench.gpu.bench import DSK, FBM, SYS, ZCM, left_out, medians
 from isoviz.bench.gpu.links import SHORT
 from isoviz.bench.table import seconds_of
 from isoviz.layouts import FieldSpace, IndexSpace
-from isoviz.planner import Plan, Transfer, cost
+from isoviz.planner import Plan, Transfer, plan_by_path
 from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _structs(bench: GpuBench, memory: str, fields: int, up: bool) -> Iterator[di
     host, device = bench.host(memory, nbytes), bench.device(nbytes)[:nbytes]
     path = (memory, FBM) if up else (FBM, memory)
     layouts = ("<F, x>", "<x, F>") if up else ("<x, F>", "<F, x>")
-    turning = cost(Transfer.whole(space, kinds, path[0], layouts[0], path[1], layouts[1]), bench.machine, path)
+    turning = plan_by_path(Transfer.whole(space, kinds, path[0], layouts[0], path[1], layouts[1]), bench.machine, path)
     ends: tuple[Any, Any] = (host, device) if up else (device, host)
     work = _by_cupy(bench, host, device, fields, up)
     ways: dict[str, Callable[[], float]] = {
@@ -111,7 +111,7 @@ def files_to_gpu(bench: GpuBench) -> Iterator[dict[str, Any]]:
 
     def by_hand(path: tuple[str, ...]) -> Plan:
         ends = path[0], "<F, x>", path[-1], "<F, x>"
-        return cost(Transfer.whole(IndexSpace(x=words), WORD, *ends), bench.machine, path)
+        return plan_by_path(Transfer.whole(IndexSpace(x=words), WORD, *ends), bench.machine, path)
 
     def read() -> float:
         forget(source)

@@ -40,7 +40,7 @@ from isoviz.errors import InputError, MissingPartError, RunError
 from isoviz.launch.ranks import ranks
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind
-from isoviz.planner import Plan, Transfer, cost
+from isoviz.planner import Plan, Transfer, plan_by_path
 from isoviz.units import format_bytes
 
 # From a GPU to the GPU of another rank, beside the slowest hop alone. Two ranks share the GPU if it is a single one.
@@ -85,7 +85,7 @@ def between_gpus(rank: RankBench, order: Order) -> list[dict[str, Any]]:
 
     def by_hand(path: tuple[str, ...]) -> Plan:
         ends = path[0], "<F, x>", path[-1], "<F, x>"
-        return rank.agreed(lambda: cost(Transfer.whole(IndexSpace(x=words), WORD, *ends), rank.machine, path))
+        return rank.agreed(lambda: plan_by_path(Transfer.whole(IndexSpace(x=words), WORD, *ends), rank.machine, path))
 
     whole, registered = by_hand(PATH), rank.array("reg", order.nbytes)
 

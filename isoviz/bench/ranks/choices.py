@@ -14,7 +14,7 @@ from isoviz.bench.aims import row
 from isoviz.bench.ranks.bench import Order, RankBench, rank_bench
 from isoviz.errors import IsovizError
 from isoviz.layouts import FieldSpace, IndexSpace
-from isoviz.planner import Plan, Transfer, cost, plan
+from isoviz.planner import Plan, Transfer, plan, plan_by_path
 from isoviz.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _candidates(transfer: Transfer, machine: Machine) -> list[Plan]:
     found, known = [chosen], {_looks(chosen)}
     for path in paths:
         try:
-            rival = cost(transfer, machine, path)
+            rival = plan_by_path(transfer, machine, path)
         except IsovizError:  # a channel cannot move such runs, or a buffer is over the limits
             continue
         if _looks(rival) not in known and rival.seconds <= HOPELESS * chosen.seconds:

@@ -13,7 +13,7 @@ import numpy as np
 from isoviz.bench.aims import compared, quickest, row
 from isoviz.bench.ranks.bench import Order, RankBench, Span, rank_bench
 from isoviz.layouts import FieldSpace, IndexSpace
-from isoviz.planner import Plan, Transfer, cost, plan
+from isoviz.planner import Plan, Transfer, plan, plan_by_path
 from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def _pipelined(rank: RankBench, order: Order) -> list[dict[str, Any]]:
 
     def by_hand(path: tuple[str, ...]) -> Plan:
         ends = path[0], "<F, x>", path[-1], "<F, x>"
-        return rank.agreed(lambda: cost(Transfer.whole(IndexSpace(x=words), WORD, *ends), rank.machine, path))
+        return rank.agreed(lambda: plan_by_path(Transfer.whole(IndexSpace(x=words), WORD, *ends), rank.machine, path))
 
     arrays = {memory: rank.array(memory, order.nbytes) for memory in ("sys", "reg")}
 

@@ -20,7 +20,7 @@ from isoviz.bench.aims import compared, quickest, row
 from isoviz.bench.ranks.bench import Order, RankBench, datatype, packed, put, rank_bench, sent
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import ChannelKind
-from isoviz.planner import Instance, Plan, Transfer, cost, plan
+from isoviz.planner import Instance, Plan, Transfer, plan, plan_by_path
 from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ def _rows(rank: RankBench, case: _Case, repeat: int) -> list[dict[str, Any]]:
     transfer = case.transfer
     made = rank.agreed(lambda: plan(transfer, rank.machine))
     moved = Transfer.whole(IndexSpace(x=transfer.nbytes), FieldSpace(v="uint8"), "node0.reg", "<F, x>", "node1.reg", "<F, x>")
-    window = rank.agreed(lambda: cost(moved, rank.machine, [f"node0.reg->node1.reg {ChannelKind.WINDOW}"]))
+    window = rank.agreed(lambda: plan_by_path(moved, rank.machine, [f"node0.reg->node1.reg {ChannelKind.WINDOW}"]))
     ends = transfer.source, transfer.destination
     array = rank.array("reg", ends[rank.rank].linearization.nbytes)
     message = rank.array("sys", transfer.nbytes)

@@ -22,7 +22,7 @@ from isoviz.figures.charts.html_parts import paragraph
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import ChannelKind, LatencyBandwidth, Machine, preset
 from isoviz.machines.edits.channel_edits import with_channel
-from isoviz.planner import Options, Plan, Transfer, cost, explain
+from isoviz.planner import Options, Plan, Transfer, explain, plan_by_path
 from isoviz.units import format_bytes, format_rate, format_seconds, format_share
 
 # Answers that are plans by hand. What was chosen is read: memories, layouts, chunk. The plan is computed again from
@@ -101,7 +101,7 @@ class PlanAnswer(Kind):
         Raises:
             InputError: the path cannot be used like that; the message says why.
         """
-        return cost(
+        return plan_by_path(
             self.transfer(given),
             self.machine(given),
             ", ".join(choices.memories),
@@ -351,7 +351,7 @@ def _square(given: Given) -> ByHand:
 
 def _chunk_below_block(given: Given) -> ByHand:
     best = _best(given)
-    plan = cost(
+    plan = plan_by_path(
         transfer_of(given), machine_of(given), ", ".join(MEMORIES), best.layouts, options=Options(slot_limit=given["slot"])
     )
     return replace(best, chunk=_block_bytes(plan) // 4)
@@ -379,7 +379,7 @@ def _pane(given: Given, check: Callable[[Any], Any]) -> Any:
 
     options = Options(slot_limit=given["slot"])
     on, path = machine_of(given), ", ".join(MEMORIES)
-    plan = cost(transfer_of(given), on, path, buffer_layouts(64, 64), options=options, over_limits=True)
+    plan = plan_by_path(transfer_of(given), on, path, buffer_layouts(64, 64), options=options, over_limits=True)
     view = PlanView(plan, on, options=options, check=check, fixed=True)
     settings = view.session.settings
     assert settings.by_hand is not None

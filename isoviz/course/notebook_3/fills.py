@@ -13,7 +13,7 @@ from isoviz.course.kinds import Number, Several
 from isoviz.course.notebook_3.blocks_by_hand import ENTRIES, MEMORIES, MIB, buffer_layouts, hops_of, machine, transfer_of
 from isoviz.course.notebook_3.pictures import Drawn, framed, rows_table
 from isoviz.figures.charts.svg import Drawing
-from isoviz.planner import Options, Plan, cost, plan
+from isoviz.planner import Options, Plan, plan, plan_by_path
 from isoviz.units import format_bytes, format_seconds
 
 PLANS = ("hand", "planner")
@@ -31,7 +31,7 @@ def _draw(source: random.Random) -> dict[str, Any]:
     }
     transfer, options = transfer_of(drawn), Options(slot_limit=drawn["slot"])
     x, y = (int(size) for size in path_rates.best_blocks({**drawn, "hops": hops_of(machine(), MEMORIES)}))
-    by_hand = cost(transfer, machine(), ", ".join(MEMORIES), buffer_layouts(x, y), options=options)
+    by_hand = plan_by_path(transfer, machine(), ", ".join(MEMORIES), buffer_layouts(x, y), options=options)
     return {**drawn, "hand": _figures(by_hand), "planner": _figures(plan(transfer, machine(), options=options))}
 
 

@@ -18,7 +18,7 @@ from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, Machine
 from isoviz.machines.edits.channel_edits import connected, fitting_kinds
 from isoviz.machines.shortest_paths import shortest_path
-from isoviz.planner import Transfer, cost
+from isoviz.planner import Transfer, plan_by_path
 
 # Answers that are machines: a drawing to which channels are added. What was given in it stays as it is.
 
@@ -292,7 +292,7 @@ def _picture(made: Machine, given: Given) -> Any:
         except NoPathError:
             return path_svg(made)
         transfer = Transfer.whole(IndexSpace(x=1 << 20), FieldSpace(value="uint8"), ends[0], "<F, x>", ends[-1], "<F, x>")
-        return path_svg(made, cost(transfer, made, [ends[0], *(each.destination for each in path)]), cards=False)
+        return path_svg(made, plan_by_path(transfer, made, [ends[0], *(each.destination for each in path)]), cards=False)
 
     return Drawn(drawn)
 

@@ -12,7 +12,7 @@ from isoviz.course.kinds import Number, Several
 from isoviz.course.notebook_4.timelines import Curve, ShownMarkup, curves_html, sampled_curve
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, LatencyBandwidth, preset
-from isoviz.planner import Plan, Transfer, cost
+from isoviz.planner import Plan, Transfer, plan_by_path
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 PATH = ("node0.dsk", "node0.reg", "node1.reg", "node1.fbm0")
@@ -31,7 +31,7 @@ def _plan(nbytes: int, chunk: int) -> Plan:
     space, fields = IndexSpace(x=nbytes), FieldSpace(value="uint8")
     transfer = Transfer.whole(space, fields, PATH[0], "<F, x>", PATH[-1], "<F, x>")
     chunk = min(max(chunk, 1), nbytes)
-    return cost(transfer, preset("two-node"), ", ".join(PATH), ["<F, x>"] * 2, chunk=chunk, over_limits=True)
+    return plan_by_path(transfer, preset("two-node"), ", ".join(PATH), ["<F, x>"] * 2, chunk=chunk, over_limits=True)
 
 
 def _seconds(nbytes: int, chunk: float) -> float:

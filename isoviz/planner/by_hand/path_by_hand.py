@@ -42,7 +42,7 @@ MOST_PARALLEL = 64
 for its runs."""
 
 
-def cost(
+def plan_by_path(
     transfer: Transfer,
     machine: MachineLike,
     path: str | Sequence[str],
@@ -86,6 +86,10 @@ def cost(
     return Plan(transfer, machine.name, machine.digest, BY_HAND, (made,), notes, emulated=emulated, violations=broken)
 
 
+cost = plan_by_path
+"""The earlier name of `plan_by_path`, until version 1.0."""
+
+
 def costed(
     problem: Problem,
     path: str | Sequence[str],
@@ -94,12 +98,12 @@ def costed(
     blocks: int | None = None,
     like: ChunkSequence | None = None,
 ) -> tuple[PathPlan, list[Constraint]]:
-    """The path that `cost` describes, and the violations if its chunks differ from the requested ones.
+    """The path that `plan_by_path` describes, and the violations if its chunks differ from the requested ones.
 
     With `like` the path has that sequence of chunks, and `chunk` and `blocks` have no effect.
 
     Raises:
-        As `cost`, except for limits. TransferError: the layout of a buffer does not end as the sequence `like` does.
+        As `plan_by_path`, except for limits. TransferError: the layout of a buffer does not end as the sequence `like` does.
     """
     transfer, machine = problem.transfer, problem.in_mean
     _check_types(path, layouts)
@@ -163,7 +167,7 @@ def _check_alike(like: ChunkSequence, inside: Sequence[Linearization]) -> None:
 
 
 def _check_types(path: object, layouts: object) -> None:
-    """Raises InputError if names or layouts have a type that `cost` does not accept."""
+    """Raises InputError if names or layouts have a type that `plan_by_path` does not accept."""
     names = [path] if isinstance(path, str) else path
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         raise InputError(f"path: expected names of memories or channels, as text or a sequence of texts, got {show(path)}")
@@ -231,7 +235,7 @@ def _ways(transfer: Transfer, machine: Machine, path: str | Sequence[str]) -> li
     """For every hop, the channels that it may use.
 
     Raises:
-        TransferError, NoPathError, MachineError: as `cost`.
+        TransferError, NoPathError, MachineError: as `plan_by_path`.
     """
     names = [name.strip() for name in path.split(",")] if isinstance(path, str) else list(path)
     memories = {memory.name for memory in machine.memories}

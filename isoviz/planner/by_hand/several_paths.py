@@ -32,7 +32,7 @@ class PathByHand(NamedTuple):
 
     `share` is a sub-box of the transfer, or a run of chunks. A box is a `Box` or a mapping from each dimension to its first
     coordinate and its end: `{"x": (0, 512)}`. A dimension without an entry is whole. A run of chunks is a range of their numbers.
-    `path`, `layouts`, `chunk` and `blocks` are as in `isoviz.cost`.
+    `path`, `layouts`, `chunk` and `blocks` are as in `isoviz.plan_by_path`.
     """
 
     share: Share | Mapping[str, tuple[int, int]]
@@ -59,7 +59,7 @@ def plan_of_paths(
 
     Raises:
         TransferError: the shares leave a gap or overlap (the message names it), the shares are of two kinds, or the layouts do
-        not end alike. LimitError: the buffers are over a limit. For a single path the errors of `isoviz.cost`, preceded by the
+        not end alike. LimitError: the buffers are over a limit. For a single path the errors of `isoviz.plan_by_path`, after the
         number of the path.
     """
     machine = check_arguments("plan of paths", transfer, machine)

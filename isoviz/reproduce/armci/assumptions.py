@@ -11,7 +11,7 @@ from isoviz.document import share
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 from isoviz.machines import Machine
 from isoviz.machines.presets.armci import GET, INFINIBAND, US, CallCosts, armci_cluster
-from isoviz.planner import Instance, Plan, Transfer, cost
+from isoviz.planner import Instance, Plan, Transfer, plan_by_path
 from isoviz.reproduce import Columns, Evaluation, assumed
 from isoviz.reproduce.assumption import of_preset
 from isoviz.units import format_bytes, format_rate, format_seconds
@@ -112,7 +112,7 @@ def _carried_out(protocol: str, transfer: Transfer, on: Machine) -> Plan:
         ZERO_COPY: [wire], ASSISTED: [f"{wire} assisted"], ON_DEMAND: [f"{source}->{destination} on demand"],
         BUFFERED: copied, PIPELINED: copied,
     }  # fmt: skip
-    return cost(transfer, on, through[protocol], chunk=transfer.nbytes if protocol == BUFFERED else None)
+    return plan_by_path(transfer, on, through[protocol], chunk=transfer.nbytes if protocol == BUFFERED else None)
 
 
 def seconds(protocol: str, transfer: Transfer, on: Machine) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from isoviz.machines.presets.armci import GET, MYRINET, PUT, US
-from isoviz.planner import cost
+from isoviz.planner import plan_by_path
 from isoviz.reproduce import Claim, Columns, Curves, Depends, by_column, experiment
 from isoviz.reproduce.armci.assumptions import (
     ASSISTED,
@@ -322,6 +322,6 @@ def section51(given: ArmciAssumptions) -> list[dict[str, Any]]:
         for nbytes in (SHORT, LARGE):
             whole = scattered(1, nbytes, end)
             to = scattered(1, nbytes).destination
-            plan = cost(type(whole)(whole.source, to, shape=whole.shape), on, channels, chunk=nbytes)
+            plan = plan_by_path(type(whole)(whole.source, to, shape=whole.shape), on, channels, chunk=nbytes)
             rows.append({"way": way, "bytes": nbytes, "seconds": plan.seconds, "throughput": nbytes / plan.seconds})
     return rows

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from isoviz.layouts import Box, FieldSpace, IndexSpace
 from isoviz.machines.networks import DimensionOrder, Grid
-from isoviz.planner import Options, PathByHand, Transfer, cost, plan_of_paths
+from isoviz.planner import Options, PathByHand, Transfer, plan_by_path, plan_of_paths
 from isoviz.planner.multipath.disjoint_paths import FlowGraph, disjoint_paths
 from isoviz.reproduce.bgq.assumptions import GIB, KIB, MIB
 from isoviz.runtime import simulate
@@ -59,7 +59,7 @@ def channels(stops: Stops, transport: str) -> list[str]:
 
 def one_path(machine: Machine, stops: Stops, nbytes: int, transport: str, window: int | None = None) -> Plan:
     """The plan of a message over one path, in windows of `window` bytes; by default of the size with the least time."""
-    return cost(message(stops[0], stops[-1], nbytes), machine, channels(stops, transport), chunk=window, options=_ANY)
+    return plan_by_path(message(stops[0], stops[-1], nbytes), machine, channels(stops, transport), chunk=window, options=_ANY)
 
 
 def several_paths(machine: Machine, paths: Sequence[Stops], nbytes: int, transport: str = "pami") -> Plan:

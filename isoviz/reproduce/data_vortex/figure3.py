@@ -8,7 +8,7 @@ from typing import Any
 from isoviz.document import change, share
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines.presets.vortex import VortexFigures, message_curve
-from isoviz.planner import Transfer, cost, plan
+from isoviz.planner import Transfer, plan, plan_by_path
 from isoviz.reproduce import Claim, Curves, Depends, experiment, under
 from isoviz.reproduce.data_vortex.assumptions import MPI, WORD, VortexAssumptions, figures_of, machines, vics
 from isoviz.vortex.workloads import ping_pong
@@ -177,7 +177,7 @@ def figure3(
     found: Rates = {}
     for way, rate in ((DIRECT, figures.direct_write), (CACHED, given.cached), (DMA, figures.peak)):
         begin, end = _HOPS["DMA" if way == DMA else "direct"]
-        first = cost(_message(1), vortex, [begin, _NETWORK, end]).seconds
+        first = plan_by_path(_message(1), vortex, [begin, _NETWORK, end]).seconds
         found[way] = {words * WORD: words * WORD / (first + (words - 1) * WORD / rate) for words in sizes}
     messages = message_curve(figures)
     one = dict(messages.measured or messages.samples)  # what a single message reaches

@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from isoviz.bench.patterns import pattern
 from isoviz.machines import Machine
 from isoviz.machines.presets.gpu_clusters import Costs, gpu_cluster
-from isoviz.planner import Plan, Transfer, cost
+from isoviz.planner import Plan, Transfer, plan_by_path
 from isoviz.planner.intermediate.part_runs import end_runs
 from isoviz.reproduce import Evaluation, assumed
 from isoviz.reproduce.assumption import of_preset
@@ -112,7 +112,7 @@ def _carried_out(scheme: str, transfer: Transfer, given: UmrAssumptions, cluster
         BLOCKS: [each(SOURCE, "node0.reg"), "node0.reg->node1.reg", each("node1.reg", DESTINATION)],
         UMR: [f"{SOURCE}->{DESTINATION} UMR"],
     }
-    return cost(transfer, machine(cluster, given), through[scheme], chunk=transfer.nbytes)
+    return plan_by_path(transfer, machine(cluster, given), through[scheme], chunk=transfer.nbytes)
 
 
 def seconds(scheme: str, transfer: Transfer, given: UmrAssumptions, cluster: str = "theta-gpu") -> float:

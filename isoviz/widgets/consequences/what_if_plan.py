@@ -85,13 +85,13 @@ def planned(transfer: Transfer, machine: Machine, options: Options, by_hand: ByH
     Raises:
         IsovizError: there is none; the message says why.
     """
-    from isoviz.planner import cost, plan
+    from isoviz.planner import plan, plan_by_path
 
     if by_hand is None:
         return plan(transfer, machine, options=options)
     if by_hand.paths:
         return _several(transfer, machine, options, by_hand.paths)
-    return cost(
+    return plan_by_path(
         transfer, machine, by_hand.path, by_hand.layouts, chunk=by_hand.chunk.strip() or None, options=options, over_limits=True
     )
 
