@@ -25,8 +25,8 @@ NAMED = 8
 """Most transfers whose rows have names."""
 _DRAWN = 64
 """Most transfers with rows. For more transfers, the numbers of waiting and of running ones are drawn."""
-_TIPPED = 400
-"""Most bars with a tooltip; the widest come first."""
+_TIPPED = 100
+"""Most bars with a tooltip and a number in a picture, those of the widest: they take most of its bytes."""
 _JUMPS = 240
 """Most changes between channels that the drawn critical path shows. With more, only its parts along the channels are drawn."""
 AXIS = "time since the first transfer was submitted"
@@ -72,7 +72,7 @@ def _draw(panels: Sequence[tuple[Trace, str]], critical: bool, width: float, the
     axis = TimeAxis(max(trace.seconds for trace, _ in panels), left, width - left - MARGIN - _RIGHT)
     y, drawn = MARGIN, []
     for trace, name in panels:
-        panel = _Panel(drawing, trace, axis)
+        panel = _Panel(drawing, trace, axis, _TIPPED // len(panels))
         y = panel.draw(y, name, critical) + _GAP
         drawn.append(panel)
     y = axis.draw(drawing, y - _GAP + 4, AXIS)
@@ -82,14 +82,14 @@ def _draw(panels: Sequence[tuple[Trace, str]], critical: bool, width: float, the
 
 
 class _Panel:
-    """One run in the figure.
+    """One run in the figure, with at most `most` bars that have a tooltip.
 
     `low` tells whether there are columns lower than a row, `waits` whether a transfer waited, `numbered` whether bars have chunk
     numbers.
     """
 
-    def __init__(self, drawing: Drawing, trace: Trace, axis: TimeAxis) -> None:
-        self.drawing, self.trace, self.axis = drawing, trace, axis
+    def __init__(self, drawing: Drawing, trace: Trace, axis: TimeAxis, most: int) -> None:
+        self.drawing, self.trace, self.axis, self.most = drawing, trace, axis, most
         self.low = self.waits = self.numbered = False
 
     def draw(self, y: float, name: str, critical: bool) -> float:
@@ -106,7 +106,7 @@ class _Panel:
         axis.grid(drawing, y, bottom)
         y = self._transfers(y)
         wide = sorted((bar.right - bar.left for rows in drawn.values() for lane in rows for bar in lane.bars), reverse=True)
-        tipped = max(12.0, wide[_TIPPED] if len(wide) > _TIPPED else 0.0)
+        tipped = max(12.0, wide[self.most] * (1 + 1e-9) if len(wide) > self.most else 0.0)
         shares = {use.channel: use.share for use in trace.uses}
         floors = {}
         for channel, rows in drawn.items():
@@ -150,9 +150,11 @@ class _Panel:
             drawing.path("".join(parts), fill=token(colour))
         for bar in large:
             self._bar(bar, y, height)
+        for bar in large:
+            self._number(bar, y, height)
 
     def _bar(self, bar: Bar, y: float, height: float) -> None:
-        """A bar that is wide enough for a tooltip and, if it fits, the number of its chunk."""
+        """A bar that is wide enough for a tooltip."""
         span, wide = bar.span, bar.right - bar.left - 0.8
         transfer = self.trace.of[span.transfer]
         requests = transfer.work.requests[span.hop]
@@ -163,7 +165,10 @@ class _Panel:
             f"{format_seconds(bar.end - span.start)}, from {format_seconds(span.start - self.trace.begin)} on"
         )
         self.drawing.rect(bar.left, y, wide, height, fill=token(span.transfer), radius=min(2.0, height / 4), tip=tip)
-        text = str(span.chunk)
+
+    def _number(self, bar: Bar, y: float, height: float) -> None:
+        """The number of the chunk of a bar, if it fits."""
+        text, wide = str(bar.span.chunk), bar.right - bar.left - 0.8
         size = next((size for size in (11.0, 9.5) if text_width(text, size) + 1.5 <= wide), None)
         if size is not None and height >= 14:
             self.numbered = True
