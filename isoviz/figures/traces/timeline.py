@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from isoviz.figures.charts.svg import Drawing, shorten, text_width
+from isoviz.figures.charts.svg import Drawing, number, shorten, text_width
 from isoviz.figures.charts.theme import MARGIN
 from isoviz.figures.charts.time_axis import LABEL_WIDTH, TimeAxis, outline, sampled
 from isoviz.figures.traces.timeline_bars import COLOURS, Bar, Lane, lanes, token, waiting_steps
@@ -134,20 +134,18 @@ class _Panel:
 
     def _lane(self, lane: Lane, y: float, height: float, tipped: float) -> None:
         drawing = self.drawing
-        shapes: dict[int, list[str]] = defaultdict(list)
+        shapes: dict[int, _Boxes] = defaultdict(lambda: _Boxes(y + height))
         large: list[Bar] = []
         for strip in lane.strips:
-            high = max(2.0, height * strip.share)
             self.low = self.low or strip.share < 1
-            shapes[strip.colour].append(_box(strip.left, y + height - high, strip.right - strip.left, high))
+            shapes[strip.colour].add(strip.left, strip.right, max(2.0, round(height * strip.share)))
         for bar in lane.bars:
             if bar.right - bar.left >= tipped:
                 large.append(bar)
             else:
-                wide = bar.right - bar.left
-                shapes[bar.span.transfer % COLOURS].append(_box(bar.left, y, wide - min(0.8, wide / 8), height))
-        for colour, parts in sorted(shapes.items()):
-            drawing.path("".join(parts), fill=token(colour))
+                shapes[bar.span.transfer % COLOURS].add(bar.left, bar.right - min(0.8, (bar.right - bar.left) / 8), height)
+        for colour, boxes in sorted(shapes.items()):
+            drawing.path(str(boxes), fill=token(colour))
         for bar in large:
             self._bar(bar, y, height)
         for bar in large:
@@ -278,8 +276,29 @@ def _joined(stretches: Sequence[tuple[float, float, float]]) -> list[str]:
     return [f"M{left:.1f} {floor:.1f}H{max(right, left + 1):.1f}" for floor, row in rows.items() for left, right in row]
 
 
-def _box(x: float, y: float, width: float, height: float) -> str:
-    return f"M{x:.1f} {y:.1f}h{width:.1f}v{height:.1f}h-{width:.1f}z"
+class _Boxes:
+    """Boxes that stand on one line, as the data of a path in relative steps, which are short."""
+
+    def __init__(self, base: float) -> None:
+        self._base = base
+        self._data = ""
+        self._at = self._level = 0.0
+
+    def add(self, left: float, right: float, height: float) -> None:
+        """A further box. One that begins where the one before ends goes on with its outline."""
+        left, right, height = round(left, 1), round(right, 1), round(height, 1)
+        if not self._data:
+            self._data = f"M{number(left)} {number(self._base)}"
+        elif left != self._at:
+            self._data += f"v{number(self._level)}m{number(left - self._at)} 0"
+            self._level = 0.0
+        if height != self._level:
+            self._data += f"v{number(self._level - height)}"
+        self._data += f"h{number(right - left)}"
+        self._at, self._level = right, height
+
+    def __str__(self) -> str:
+        return f"{self._data}v{number(self._level)}"
 
 
 def _legend(drawing: Drawing, y: float, width: float, panels: Sequence[_Panel], critical: bool) -> float:
