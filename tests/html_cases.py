@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import copy
 import gzip
 import json
 import re
+import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 from typing import Any, NamedTuple
 
@@ -57,13 +59,40 @@ def check_self_contained(text: str) -> Outline:
     assert not [name for _, name, _ in outline.attributes if name.startswith("on")]
     for _, name, value in outline.attributes:
         if name in ("href", "src", "xlink:href"):
-            assert value.startswith("data:image/png;base64,")
+            assert value.startswith(("data:image/png;base64,", "#"))
         elif name != "xmlns":
             assert "//" not in value.replace(" // ", " "), (name, value)
     assert "@import" not in text and not re.search(r"url\((?!#)", text)
     ids = outline.values("id")
     assert len(ids) == len(set(ids))
     return outline
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+_STYLE = ("fill", "stroke", "stroke-width", "stroke-dasharray", "paint-order", "font-size", "font-weight", "text-anchor")
+
+
+def svg_root(text: str) -> ET.Element:
+    """An SVG as a reader sees it: what stands in it several times does so, and every element has what it takes from its group."""
+    root = ET.fromstring(text)
+    named = {each.get("id"): each for each in root.iter() if each.get("id")}
+    for parent in list(root.iter()):
+        for place, each in enumerate(parent):
+            if each.tag == f"{SVG}use":
+                shown = copy.deepcopy(named[each.get("href", "").removeprefix("#")])
+                moved = f"translate({each.get('x')} {each.get('y')})"
+                shown.set("transform", f"{moved} {shown.get('transform', '')}")
+                parent[place] = shown
+    _hand_down(root)
+    return root
+
+
+def _hand_down(parent: ET.Element) -> None:
+    for each in parent:
+        for name in _STYLE:
+            if name in parent.attrib:
+                each.attrib.setdefault(name, parent.attrib[name])
+        _hand_down(each)
 
 
 def without_plots(text: str) -> tuple[str, list[str]]:

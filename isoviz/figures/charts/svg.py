@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
 
 from isoviz.figures.charts import theme as themes
 from isoviz.figures.charts.theme import MARGIN, MONO, SANS, ThemeName
@@ -78,6 +81,26 @@ def wrap(text: str, width: float, size: float, *, mono: bool = False) -> list[st
     return [shorten(line, width, size, mono=mono) for line in lines]
 
 
+_INHERITED = frozenset({
+    "fill", "fill_opacity", "stroke", "stroke_width", "stroke_opacity", "stroke_dasharray", "stroke_linecap", "stroke_linejoin",
+    "paint_order", "font_size", "font_weight", "font_family", "text_anchor",
+})  # fmt: skip
+"""Attributes that an element takes over from the group in which it stands."""
+
+
+class _Leaf(NamedTuple):
+    """An element without others in it: its tag, its own attributes, those that it may share with its neighbours, its content."""
+
+    tag: str
+    own: str
+    style: str
+    content: str
+
+    def written(self, style: str) -> str:
+        opening = f"<{self.tag}{self.own}{style}"
+        return f"{opening}>{self.content}</{self.tag}>" if self.content else f"{opening}/>"
+
+
 class Drawing:
     """An SVG under construction. Coordinates are CSS pixels at natural size; colours are tokens of the theme or `#rrggbb`.
 
@@ -89,8 +112,9 @@ class Drawing:
         self.description = f"{description} {remark}".strip()
         self._remark = remark
         self.theme: ThemeName = theme
-        self._parts: list[str] = []
+        self._parts: list[str | _Leaf] = []
         self._defs: list[str] = []
+        self._repeated = 0
         self._used: dict[str, None] = {}
         self._paint: dict[tuple[str, str], None] = {}
 
@@ -100,8 +124,29 @@ class Drawing:
         """One element; `content` must be escaped already, `tip` becomes a native tooltip."""
         if tip is not None:
             content = f"<title>{escape(tip)}</title>{content}"
-        opening = f"<{tag}{self.attributes(**attributes)}"
-        self._parts.append(f"{opening}>{content}</{tag}>" if content else f"{opening}/>")
+        style = {name: value for name, value in attributes.items() if name in _INHERITED}
+        own = {name: value for name, value in attributes.items() if name not in _INHERITED}
+        self._parts.append(_Leaf(tag, self.attributes(**own), self.attributes(**style), content))
+
+    @contextmanager
+    def sorted_by_style(self) -> Iterator[None]:
+        """Elements of one style come together, in the order in which the styles first come: none may lie on another one's place
+        but in this order."""
+        begin, order = len(self._parts), dict[str, int]()
+        yield
+        self._parts[begin:] = sorted(self._parts[begin:], key=lambda part: order.setdefault(_style(part), len(order)))
+
+    @contextmanager
+    def repeated(self, places: Sequence[tuple[float, float]]) -> Iterator[None]:
+        """What is drawn here stands at each of these places, and is written once."""
+        self._repeated += 1
+        name = f"{ID}-{self._repeated}"
+        (x, y), *others = places
+        self.open(id=name, transform=f"translate({number(x)} {number(y)})")
+        yield
+        self.close()
+        for to_x, to_y in others:
+            self.element("use", href=f"#{name}", x=to_x - x, y=to_y - y)
 
     def open(self, tag: str = "g", /, **attributes: object) -> None:
         self._parts.append(f"<{tag}{self.attributes(**attributes)}>")
@@ -178,6 +223,15 @@ class Drawing:
             self._defs.append(head)
         return f"url(#{name})"
 
+    def gradient(self, colours: Sequence[str]) -> str:
+        """The value for `fill` of colours that pass into each other from left to right."""
+        name = f"{ID}-gradient-{len(self._defs)}"
+        stops = "".join(
+            f'<stop offset="{number(100 * k / (len(colours) - 1))}%" stop-color="{each}"/>' for k, each in enumerate(colours)
+        )
+        self._defs.append(f'<linearGradient id="{name}">{stops}</linearGradient>')
+        return f"url(#{name})"
+
     # -- the whole
 
     def attributes(self, **values: object) -> str:
@@ -196,7 +250,7 @@ class Drawing:
                 value = themes.colour(value, self.theme)
             if isinstance(value, float):
                 value = number(value) if abs(value) >= 1 or value == 0 else f"{value:.3g}"
-            written.append(f' {name}="{value if name.startswith("marker") else escape(value)}"')
+            written.append(f' {name}="{value if str(value).startswith(f"url(#{ID}") else escape(value)}"')
         if classes:
             written.append(f' class="{" ".join(classes)}"')
         return "".join(written)
@@ -220,5 +274,22 @@ class Drawing:
             f'width="{number(width)}" height="{number(height)}" viewBox="0 0 {number(width)} {number(height)}" '
             f'font-family="{escape(SANS)}" style="max-width:100%;min-width:{number(min(width, 600.0))}px;height:auto">'
             f'<title id="{ID}-t">{escape(self.title)}</title><desc id="{ID}-d">{escape(self.description)}</desc>'
-            f"{sheet}{defs}{background}{''.join(self._parts)}</svg>"
+            f"{sheet}{defs}{background}{_joined(self._parts)}</svg>"
         )
+
+
+def _style(part: str | _Leaf) -> str:
+    return part if isinstance(part, str) else part.style
+
+
+def _joined(parts: Iterable[str | _Leaf]) -> str:
+    """The elements of a drawing. A style that several have one after the other is written once, for the group of them."""
+    found: list[str] = []
+    for style, group in itertools.groupby(parts, key=_style):
+        members = list(group)
+        leaves = [part for part in members if not isinstance(part, str)]
+        if len(leaves) > 1 and style:
+            found += [f"<g{style}>", *(each.written("") for each in leaves), "</g>"]
+        else:
+            found += [part if isinstance(part, str) else part.written(style) for part in members]
+    return "".join(found)

@@ -5,21 +5,27 @@ The line keeps to lanes beside the numbers: along the left and the lower edge of
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
-from isoviz.figures.charts.svg import Drawing, shorten, text_width
+from isoviz.figures.charts.svg import Drawing, number, shorten, text_width
 from isoviz.figures.charts.theme import FIELD_COLOUR, RAMP_INK, colour, dimension_tokens, ramp
 from isoviz.figures.layouts.order_view import Cell, OrderView
 
-MAX_CELLS = 420
+MAX_CELLS = 300
 MAX_HEIGHT = 620.0
 FONT = 11.0
 ORDER_LINE = "#c0311a"
 _RAMP = ramp(48)
 _MAX_STRIPS = 4
+Way = tuple[tuple[float, float], ...]
+MOST_TIPS = 96
+"""Cells up to which each has a tip; of more, the numbers in them and the axes say the same."""
 _LANE = 6.0
 """Pixels from the left edge of a cell to the line. The number stands right of it."""
 
@@ -44,12 +50,13 @@ class CellPlot:
         strips = 1 if view.rows_are_fields else len(view.fields)
         if strips <= _MAX_STRIPS and columns * rows * strips <= MAX_CELLS:
             digits = max(2, len(str(_largest_offset(view, columns, rows))))
-            cell_width = max(32.0, digits * 0.64 * FONT + 14)
-            cell_height = 20.0 * strips + 2 if strips > 1 else 30.0
+            # Whole pixels: lines are sharp, and numbers short.
+            cell_width = float(max(32, math.ceil(digits * 0.64 * FONT + 14)))
+            cell_height = 21.0 * strips if strips > 1 else 30.0
             made = cls(view, columns, rows, cell_width, cell_height, _label_width(view, rows))
             if made.width <= width and made.height <= MAX_HEIGHT:
                 wider = min(1.35, width / made.width) if columns <= 12 else 1.0
-                return replace(made, cell_width=cell_width * wider)
+                return replace(made, cell_width=float(int(cell_width * wider)))
         return cls.plan(_first_field(view), columns, rows, width) if strips > 1 and drop_fields else None
 
     @classmethod
@@ -102,13 +109,13 @@ class CellPlot:
     def centre(self, cell: Cell) -> tuple[float, float]:
         """The middle of the number of a cell: right of the line and above it."""
         x, y = self.corner_of(cell)
-        return x + (_LANE + self.cell_width) / 2, y + (self.strip_height - self._below - 1) / 2
+        return x + int((_LANE + self.cell_width) / 2), y + int((self.strip_height - self._below - 1) / 2)
 
     @property
     def _below(self) -> float:
-        return max(4.0, min(9.0, (self.strip_height - 15) / 2))
+        return max(4.0, min(9.0, (self.strip_height - 15) // 2))
 
-    def way(self, first: Cell, second: Cell) -> tuple[tuple[float, float], ...]:
+    def way(self, first: Cell, second: Cell) -> Way:
         """The points of the line from a cell to the next one in memory."""
         (x1, y1), (x2, y2) = self.knot(first), self.knot(second)
         right, down = second.column - first.column, second.row - first.row
@@ -131,37 +138,41 @@ def draw_cells(drawing: Drawing, plot: CellPlot, left: float, top: float) -> flo
     strip_height = plot.strip_height
     real = [cell for cell in cells if not cell.padding]
     shade = {id(cell): _RAMP[place * (len(_RAMP) - 1) // max(1, len(real) - 1)] for place, cell in enumerate(real)}
-    for cell in cells:
-        x, y = plot.corner_of(cell)
-        if cell.padding:
-            drawing.rect(
-                x + 1.5, y + 1.5, plot.cell_width - 3, strip_height - 3,
-                stroke="line", stroke_dasharray="3 3", radius=2, tip=f"padding at byte {cell.offset}",
-            )  # fmt: skip
-        else:
-            drawing.rect(
-                x + 0.75, y + 0.75, plot.cell_width - 1.5, strip_height - 1.5,
-                fill=shade[id(cell)], radius=2, tip=cell_tip(view, cell),
-            )  # fmt: skip
+    has_tips = len(cells) <= MOST_TIPS
+    for paint, group in itertools.groupby(cells, key=lambda cell: shade.get(id(cell))):
+        inset = 2.0 if paint is None else 1.0
+        style = {"stroke": "line", "stroke_dasharray": "3 3"} if paint is None else {"fill": paint}
+        width, height = plot.cell_width - 2 * inset, strip_height - 2 * inset
+        outlines = ""
+        for cell in group:
+            x, y = (at + inset for at in plot.corner_of(cell))
+            if has_tips:
+                drawing.rect(x, y, width, height, radius=2, tip=cell_tip(view, cell), **style)
+            else:
+                outlines += f"M{number(x)} {number(y)}h{number(width)}v{number(height)}h-{number(width)}z"
+        if outlines:
+            drawing.path(outlines, **style)  # type: ignore[arg-type]
     _outlines(drawing, plot)
     _order_line(drawing, plot, real)
-    drawing.open(font_size=FONT, text_anchor="middle", pointer_events="none", style="font-variant-numeric:tabular-nums")
+    drawing.open(
+        font_size=FONT, text_anchor="middle", fill=RAMP_INK, stroke_width=4.5, stroke_linejoin="round", paint_order="stroke",
+        pointer_events="none", style="font-variant-numeric:tabular-nums",
+    )  # fmt: skip
     for cell in cells:
         x, y = plot.centre(cell)
         if cell.padding:
-            drawing.element("text", "pad", x=x, y=y + 3.6, fill="muted", font_size=10)
+            drawing.element("text", "pad", x=x, y=y + 4, fill="muted", font_size=10)
         else:
-            drawing.element(
-                "text", str(cell.offset), x=x, y=y + 3.9, fill=RAMP_INK,
-                stroke=shade[id(cell)], stroke_width=4.5, stroke_linejoin="round", paint_order="stroke",
-            )  # fmt: skip
+            drawing.element("text", str(cell.offset), x=x, y=y + 4, stroke=shade[id(cell)])
     drawing.close()
     drawing.close()
     return top + plot.height
 
 
 def cell_tip(view: OrderView, cell: Cell) -> str:
-    """`x=1, y=2, re: bytes 24 to 27`."""
+    """`x=1, y=2, re: bytes 24 to 27`, or `padding at byte 28`."""
+    if cell.padding:
+        return f"padding at byte {cell.offset}"
     index = ", ".join(f"{dim}={at}" for dim, at in zip(view.space.dims, cell.index, strict=True))
     last = cell.offset + cell.nbytes - 1
     where = f"byte {cell.offset}" if cell.nbytes == 1 else f"bytes {cell.offset} to {last}"
@@ -215,17 +226,30 @@ def _outlines(drawing: Drawing, plot: CellPlot) -> None:
 
 
 def _order_line(drawing: Drawing, plot: CellPlot, cells: list[Cell]) -> None:
-    solid: list[str] = []
-    dashed: list[str] = []
+    solid: list[Way] = []
+    dashed: list[Way] = []
     for first, second in pairwise(cells):
         target = solid if plot.view.follows(first, second) else dashed
-        target.append("M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in plot.way(first, second)))
-    for segments, dash in ((dashed, "2.5 3.5"), (solid, None)):
-        if segments:
+        target.append(plot.way(first, second))
+    for ways, dash in ((dashed, "2.5 3.5"), (solid, None)):
+        if ways:
             drawing.path(
-                "".join(segments), stroke=ORDER_LINE, width=1.6, stroke_dasharray=dash, stroke_linecap="round",
+                _joined_ways(ways), stroke=ORDER_LINE, width=1.6, stroke_dasharray=dash, stroke_linecap="round",
                 stroke_linejoin="round", stroke_opacity=0.9 if dash is None else 0.65, pointer_events="none",
             )  # fmt: skip
+
+
+def _joined_ways(ways: Sequence[Way]) -> str:
+    """Ways as a path of SVG; one that begins where the one before ends goes on from there."""
+    found, last = "", None
+    for first, *others in ways:
+        if first != last:
+            found += f"M{number(first[0])} {number(first[1])}"
+        last = first
+        for x, y in others:
+            found += f"H{number(x)}" if y == last[1] else f"V{number(y)}" if x == last[0] else f"L{number(x)} {number(y)}"
+            last = x, y
+    return found
 
 
 def _whole_blocks(count: int, steps: tuple[int, ...]) -> int:
@@ -249,7 +273,7 @@ def _label_width(view: OrderView, rows: int) -> float:
     else:
         widest = min(104.0, max(text_width(name, 12) for name in view.fields[:rows]))
     name = text_width(view.horizontal[:12], 12, bold=True) if view.horizontal and len(view.horizontal) > 2 else 0
-    return max(widest, name) + 12
+    return math.ceil(max(widest, name)) + 12.0
 
 
 def _strip_room(view: OrderView) -> float:

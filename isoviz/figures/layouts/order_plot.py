@@ -289,8 +289,7 @@ def _legend(drawing: Drawing, span: tuple[int, int], x: float, y: float, width: 
     room = width - before - text_width(high, 11) - 8
     if room < 40:
         return y
-    for step in range(24):
-        drawing.rect(x + before + room * step / 24, y, room / 24 + 0.4, 9, fill=RAMP[step * 2])
+    drawing.rect(x + before, y, room, 9, fill=drawing.gradient(ramp(6)))
     drawing.text(x, y + 9, low, size=11, fill="muted")
     drawing.text(x + before + room + 8, y + 9, high, size=11, fill="muted")
     return y + 12

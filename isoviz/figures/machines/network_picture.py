@@ -49,6 +49,10 @@ class Placing:
         """The middle of a router."""
         return self._moved(self.places.at(router))
 
+    def corner(self, panel: int) -> Point:
+        """The corner from which the places of a panel are counted."""
+        return self._moved(self.places.panels[panel][:2])
+
     def frames(self) -> list[tuple[float, float, float, float, str]]:
         """The rectangle of every panel with its title."""
         left, top, width, height = self.places.panel
@@ -57,9 +61,9 @@ class Placing:
             for panel in self.places.panels
         ]
 
-    def line(self, link: Link) -> str:
-        """A link as a path of SVG: straight within a panel, around its edge, or an arc from panel to panel."""
-        (x, y), (to_x, to_y) = self.at(link.source), self.at(link.destination)
+    def line(self, link: Link, origin: Point = (0.0, 0.0)) -> str:
+        """A link as a path of SVG from an origin: straight within a panel, around its edge, or an arc from panel to panel."""
+        (x, y), (to_x, to_y) = (_from(origin, self.at(router)) for router in (link.source, link.destination))
         if self.places.is_across(link.source, link.destination):
             bend = 0.13
             middle = (x + to_x) / 2 - (to_y - y) * bend, (y + to_y) / 2 + (to_x - x) * bend
@@ -69,6 +73,10 @@ class Placing:
             return f"M{_point(x, y)}L{_point(to_x, to_y)}"
         dx, dy = way[0] * STUB * self.scale, way[1] * STUB * self.scale
         return f"M{_point(x, y)}L{_point(x + dx, y + dy)}M{_point(to_x - dx, to_y - dy)}L{_point(to_x, to_y)}"
+
+
+def _from(origin: Point, point: Point) -> Point:
+    return point[0] - origin[0], point[1] - origin[1]
 
 
 def _point(x: float, y: float) -> str:
@@ -140,31 +148,36 @@ def _rest(drawing: Drawing, placing: Placing, ends: Set[int]) -> None:
             drawing.text(x, y - 6, title, size=10.5, fill="muted")
     if not few:
         return
-    lines = _lines(placing)
-    if lines:
-        drawing.path(lines, stroke="line", width=1)
     size = max(1.5, min(10.0, placing.apart / 3))
-    dots = "".join(
-        f"M{_point(x - size / 2, y - size / 2)}h{number(size)}v{number(size)}h-{number(size)}z"
-        for x, y in map(placing.at, range(places.count))
-    )
-    drawing.path(dots, fill="muted" if lines else "line")
+    inside = _lines_inside(placing)
+    has_lines = any(inside)
+    in_panel = [_from(placing.corner(0), placing.at(place)) for place in range(len(places.points))]
+    dots = "".join(f"M{_point(x - size / 2, y - size / 2)}h{number(size)}v{number(size)}h-{number(size)}z" for x, y in in_panel)
+    for lines in dict.fromkeys(inside):
+        with drawing.repeated([placing.corner(panel) for panel, each in enumerate(inside) if each == lines]):
+            if lines:
+                drawing.path(lines, stroke="line", width=1)
+            drawing.path(dots, fill="muted" if has_lines else "line")
     if placing.apart >= NAMED and not places.axes:
         for router in sorted(set(range(places.count)) - ends):
             x, y = placing.at(router)
             drawing.text(x, y + size / 2 + 12, topology.router_name(router), size=10.5, fill="muted", anchor="middle")
 
 
-def _lines(placing: Placing) -> str:
-    """The links within panels, once for both directions; none where they are too many."""
+def _lines_inside(placing: Placing) -> list[str]:
+    """For each panel the links within it from its corner, once for both directions; none where there are too many in all."""
     topology, places = placing.topology, placing.places
-    found = {}
+    found: dict[tuple[int, int], Link] = {}
     for link in topology.links():
         if not places.is_across(link.source, link.destination):
             found[min(link[1:3]), max(link[1:3])] = link
         if len(found) > MOST_DRAWN:
-            return ""
-    return "".join(map(placing.line, found.values()))
+            return [""] * len(places.panels)
+    inside: list[list[str]] = [[] for _ in places.panels]
+    for link in found.values():
+        panel = link.source // len(places.points)
+        inside[panel].append(placing.line(link, placing.corner(panel)))
+    return ["".join(sorted(lines)) for lines in inside]
 
 
 def _track(drawing: Drawing, network: Network, placing: Placing, memories: Sequence[str], token: str) -> None:

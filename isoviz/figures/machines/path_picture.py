@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from isoviz.figures.charts.svg import Drawing, shorten, text_width, wrap
 from isoviz.figures.charts.theme import MARGIN, ThemeName
+from isoviz.figures.machines.curves import few
 from isoviz.figures.machines.graph_layout import (
     Arc,
     GraphLayout,
@@ -123,34 +124,37 @@ def _box_frame(drawing: Drawing, frame: BoxFrame) -> None:
 
 
 def _boxes(drawing: Drawing, layout: GraphLayout, path: Sequence[str]) -> None:
-    boxes = layout.boxes
-    for stack in [stack for panel in layout.panels for stack in panel.stacks]:
-        memory, box = stack[0], boxes[stack[0].name]
-        on_path = memory.name in path
-        tip = "\n".join(map(_box_tip, stack))
-        for behind in (_DEPTH, _DEPTH / 2) if len(stack) > 1 else ():
-            drawing.rect(
-                box.x + behind, box.y - behind, box.width, box.height, fill="raised", stroke="line", radius=8, stroke_width=1.2
-            )  # fmt: skip
+    with drawing.sorted_by_style():
+        for stack in [stack for panel in layout.panels for stack in panel.stacks]:
+            _box(drawing, layout.boxes[stack[0].name], stack, on_path=stack[0].name in path)
+
+
+def _box(drawing: Drawing, box: Rect, stack: Sequence[Memory], *, on_path: bool) -> None:
+    memory = stack[0]
+    tip = "\n".join(map(_box_tip, stack))
+    for behind in (_DEPTH, _DEPTH / 2) if len(stack) > 1 else ():
         drawing.rect(
-            box.x, box.y, box.width, box.height, fill="path-soft" if on_path else "raised",
-            stroke="path" if on_path else "line", radius=8, stroke_width=2 if on_path else 1.2,
-            stroke_dasharray="5 3" if memory.emulated else None, tip=tip,
+            box.x + behind, box.y - behind, box.width, box.height, fill="raised", stroke="line", radius=8, stroke_width=1.2
         )  # fmt: skip
-        cx, cy = box.centre
-        name = listed(member.short_name for member in stack)
-        drawing.text(cx, cy - 3, shorten(name, box.width - 12, 13, bold=True), size=13, anchor="middle", bold=True)
-        many = f"{len(stack)} × " if len(stack) > 1 else ""
-        below = f"{many}{memory.kind.words}"
-        if memory.emulated:
-            below += " · emulated"
-        elif memory.capacity:
-            size = format_bytes(memory.capacity)
-            if text_width(f"{below} · {size}", 11) <= box.width - 8:
-                below += f" · {size}"
-            elif many:
-                below = many + size
-        drawing.text(cx, cy + 13, shorten(below, box.width - 8, 11), size=11, fill="muted", anchor="middle")
+    drawing.rect(
+        box.x, box.y, box.width, box.height, fill="path-soft" if on_path else "raised",
+        stroke="path" if on_path else "line", radius=8, stroke_width=2 if on_path else 1.2,
+        stroke_dasharray="5 3" if memory.emulated else None, tip=tip,
+    )  # fmt: skip
+    cx, cy = box.centre
+    name = listed(member.short_name for member in stack)
+    drawing.text(cx, cy - 3, shorten(name, box.width - 12, 13, bold=True), size=13, anchor="middle", bold=True)
+    many = f"{len(stack)} × " if len(stack) > 1 else ""
+    below = f"{many}{memory.kind.words}"
+    if memory.emulated:
+        below += " · emulated"
+    elif memory.capacity:
+        size = format_bytes(memory.capacity)
+        if text_width(f"{below} · {size}", 11) <= box.width - 8:
+            below += f" · {size}"
+        elif many:
+            below = many + size
+    drawing.text(cx, cy + 13, shorten(below, box.width - 8, 11), size=11, fill="muted", anchor="middle")
 
 
 def _box_tip(memory: Memory) -> str:
@@ -181,8 +185,7 @@ def _edges(
     for (first, second), channels in pairs.items():
         if frozenset((first, second)) in on_path:
             continue
-        tip = "\n".join(f"{channel.name}: {channel.kind.words}, up to {format_rate(channel.peak)}" for channel in channels[:24])
-        tip += f"\nand {len(channels) - 24} more" if len(channels) > 24 else ""
+        tip = _channels_tip(channels)
         if first == second:
             drawing.path(_loop(layout.top(first, _DEPTH), layout)[0], stroke="line", width=1.4, tip=tip)
             continue
@@ -195,7 +198,9 @@ def _edges(
             marker_start=None,
         )  # fmt: skip
         drawn.append((curve, (first, second), channels))
-    if labels:
+    if not labels:
+        return
+    with drawing.sorted_by_style():
         for curve, pair, channels in drawn:
             _edge_labels(drawing, placer, layout, curve, pair, channels)
         for (first, second), channels in pairs.items():
@@ -205,6 +210,14 @@ def _edges(
                 wide = text_width(text, 11) + 4
                 spots = [Rect(x - wide / 2, y - 16, wide, 14), Rect(x + 6, y - 8, wide, 14), Rect(x - wide - 6, y - 8, wide, 14)]
                 _label(drawing, placer, text, spots)
+
+
+def _channels_tip(channels: Sequence[Channel]) -> str:
+    """The channels of a line by kind and rate."""
+    alike: dict[str, list[str]] = {}
+    for channel in channels:
+        alike.setdefault(f"{channel.kind.words}, up to {format_rate(channel.peak)}", []).append(channel.name)
+    return "\n".join(f"{words}: {few(names)}" for words, names in alike.items())
 
 
 def _edge_labels(
@@ -259,8 +272,7 @@ def _networks(drawing: Drawing, machine: Machine, layout: GraphLayout, placer: L
             continue
         x0, x1 = left.frame.x + left.frame.width, right.frame.x
         y = left.frame.y + left.frame.height - 34
-        tip = "\n".join(f"{c.name}: up to {format_rate(c.peak)}" for c in (there + back)[:24])
-        drawing.line(x0, y, x1, y, stroke="line", width=5, tip=tip)
+        drawing.line(x0, y, x1, y, stroke="line", width=5, tip=_channels_tip(there + back))
         low, high = rate_range(there + back)
         count = _both_ways(len(there), len(back))
         rates = format_rate(high) if low == high else f"{format_rate(low)} to {format_rate(high)}"

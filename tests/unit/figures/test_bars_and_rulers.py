@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import re
-from xml.etree import ElementTree as Xml
 
 import pytest
+from html_cases import SVG, svg_root
 
 from isoviz import FieldSpace, IndexSpace, Layout
 from isoviz.figures.charts.bars import NamedBar, bars_svg
@@ -14,16 +14,15 @@ from isoviz.figures.charts.theme import TOKENS
 from isoviz.figures.layouts.rulers import Ruler, rulers_svg
 from isoviz.figures.layouts.stops import HopWords, stops_svg
 
-SVG = "{http://www.w3.org/2000/svg}"
 BARS = [NamedBar("<F, x>", ((10.0, "10 B"),)), NamedBar("b & c", ((40.0, "40 B"),), is_marked=True)]
 
 
 def widths(svg: str, fill: str) -> list[float]:
-    return [float(each.get("width", "0")) for each in Xml.fromstring(svg).iter(f"{SVG}rect") if each.get("fill") == fill]
+    return [float(each.get("width", "0")) for each in svg_root(svg).iter(f"{SVG}rect") if each.get("fill") == fill]
 
 
 def words(svg: str) -> str:
-    return " ".join("".join(each.itertext()) for each in Xml.fromstring(svg).iter(f"{SVG}text"))
+    return " ".join("".join(each.itertext()) for each in svg_root(svg).iter(f"{SVG}text"))
 
 
 def test_bars_are_as_long_as_their_figures() -> None:
@@ -51,13 +50,13 @@ def test_rulers_are_cut_where_their_pieces_end() -> None:
     )
     assert len(widths(svg, TOKENS["path"].light)) == 2 and len(widths(svg, TOKENS["bad"].light)) == 1
     assert widths(svg, TOKENS["path"].light)[-1] == pytest.approx(2 / 5 * widths(svg, TOKENS["bad"].light)[0], abs=0.5)
-    assert "behind x = 11" in Xml.fromstring(svg).findtext(f"{SVG}desc", "")
+    assert "behind x = 11" in svg_root(svg).findtext(f"{SVG}desc", "")
 
 
 @pytest.mark.parametrize("size", [1, 7, 48, 200, 5000])
 def test_numbers_along_a_ruler_do_not_touch(size: int) -> None:
     svg = rulers_svg([Ruler("blocks", 5)], size, "x", "Blocks", theme="light")
-    numbers = [each for each in Xml.fromstring(svg).iter(f"{SVG}text") if each.get("font-size") == "10"]
+    numbers = [each for each in svg_root(svg).iter(f"{SVG}text") if each.get("font-size") == "10"]
     places = [float(each.get("x", "0")) for each in numbers]
     assert numbers[0].text == "0"
     assert all(right - left >= 18 for left, right in itertools.pairwise(places))
@@ -68,6 +67,6 @@ def test_a_path_has_its_stops_and_says_at_each_hop_whether_it_does() -> None:
     texts = ("<F, x, y>", "<F, x_in=8, y_in=8, x_out, y_out>", "<F, y, x>")
     stops = [Layout(text).on(space, fields) for text in texts]
     svg = stops_svg(stops, [HopWords("run 32 B", True), HopWords("run 4 B", False)], "Stops", theme="light")
-    assert len(list(Xml.fromstring(svg).iter(f"{SVG}image"))) == 3
+    assert len(list(svg_root(svg).iter(f"{SVG}image"))) == 3
     assert "✓ run 32 B" in words(svg) and "✗ run 4 B" in words(svg)
     assert re.search(r"x_in=8, y_in=8", words(svg))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-from html_cases import check_self_contained, without_plots
+from html_cases import check_self_contained, svg_root, without_plots
 
 from isoviz.document import Section, Table
 from isoviz.figures import html
@@ -43,7 +43,7 @@ CASES = ("transposed", "bound", "one hop", "no conversion")
 
 def texts(svg: str) -> list[str]:
     """The words of a picture, in order; it is well-formed and has no scripts."""
-    root = ET.fromstring(svg)
+    root = svg_root(svg)
     assert not [node for node in root.iter() if node.tag.endswith("script")]
     return [words(node) for node in root.iter("{http://www.w3.org/2000/svg}text")]
 
@@ -57,7 +57,7 @@ def inside(svg: str) -> None:
     """No text begins or ends far outside the picture (by the widths that the figures reckon with)."""
     from isoviz.figures.charts.svg import text_width
 
-    root = ET.fromstring(svg)
+    root = svg_root(svg)
     width, height = float(root.get("width") or 0), float(root.get("height") or 0)
     for node in root.iter("{http://www.w3.org/2000/svg}text"):
         if node.get("transform"):

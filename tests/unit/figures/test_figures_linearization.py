@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from html_cases import SVG, svg_root
 
 from isoviz.errors import LayoutError, SpaceError
 from isoviz.figures.charts.svg import text_width
@@ -20,7 +21,6 @@ from isoviz.figures.layouts.order_plot import linearization_svg, png_data_url
 from isoviz.figures.layouts.order_view import default_axes, example_fields, example_space, order_view
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 
-SVG = "{http://www.w3.org/2000/svg}"
 VALUE = FieldSpace(value="float32")
 MIXED = FieldSpace(re="float32", im="float64")
 TIP = re.compile(r"(?:(.*), )?(\w+): bytes? (\d+)(?: to (\d+))?")
@@ -46,7 +46,7 @@ def space_of(text: str) -> IndexSpace:
 def tips(svg: str) -> list[tuple[dict[str, int], str, int, int]]:
     """(index, field, first byte, last byte) of every cell that has a tooltip."""
     found = []
-    for node in ET.fromstring(svg).iter(f"{SVG}rect"):
+    for node in svg_root(svg).iter(f"{SVG}rect"):
         title = node.find(f"{SVG}title")
         if title is not None and (match := TIP.fullmatch(title.text or "")):
             index = dict(part.split("=") for part in (match[1] or "").split(", ") if part)
@@ -56,7 +56,11 @@ def tips(svg: str) -> list[tuple[dict[str, int], str, int, int]]:
 
 def printed(svg: str) -> list[int]:
     """The numbers printed in cells: the only text with a rim of its own colour."""
-    return [int(node.text or "") for node in ET.fromstring(svg).iter(f"{SVG}text") if node.get("paint-order") == "stroke"]
+    return [int(node.text or "") for node in svg_root(svg).iter(f"{SVG}text") if is_number(node)]
+
+
+def is_number(text: ET.Element) -> bool:
+    return text.get("stroke") is not None and text.get("paint-order") == "stroke"
 
 
 @pytest.mark.parametrize(("layout", "sizes"), LAYOUTS)
@@ -85,7 +89,7 @@ def test_every_size_is_legible_and_small(size: int, layout: str) -> None:
     for fields in (VALUE, MIXED):
         svg = linearization_svg(layout, space, fields)
         assert len(svg) < 400_000
-        root = ET.fromstring(svg)
+        root = svg_root(svg)
         sizes = [float(node.get("font-size", "0")) for node in root.iter() if node.get("font-size")]
         assert sizes and min(sizes) >= 10
         width, height = float(root.get("width", "0")), float(root.get("height", "0"))
@@ -101,9 +105,9 @@ def test_every_size_is_legible_and_small(size: int, layout: str) -> None:
 @pytest.mark.parametrize(("layout", "sizes"), LAYOUTS)
 @pytest.mark.parametrize("fields", [VALUE, MIXED], ids=["one", "mixed"])
 def test_no_line_strikes_a_number_through(layout: str, sizes: str, fields: FieldSpace) -> None:
-    root = ET.fromstring(linearization_svg(layout, space_of(sizes), fields))
+    root = svg_root(linearization_svg(layout, space_of(sizes), fields))
     lines = [node.get("d") or "" for node in root.iter(f"{SVG}path") if node.get("stroke") == ORDER_LINE]
-    numbers = [node for node in root.iter(f"{SVG}text") if node.get("paint-order") == "stroke"]
+    numbers = [node for node in root.iter(f"{SVG}text") if is_number(node)]
     boxes = np.array(
         [
             (x - wide, y - 0.72 * FONT, x + wide, y)
@@ -114,8 +118,12 @@ def test_no_line_strikes_a_number_through(layout: str, sizes: str, fields: Field
     )
     struck = []
     for way in "".join(lines).split("M")[1:]:
-        points = np.array([[float(each) for each in point.split()] for point in way.split("L")])
-        for begin, end in pairwise(points):
+        points: list[tuple[float, float]] = []
+        for step, said in re.findall("([LHV]?)([^LHV]+)", way):
+            values = [float(each) for each in said.split()]
+            x, y = points[-1] if points else (0.0, 0.0)
+            points.append((values[0], y) if step == "H" else (x, values[0]) if step == "V" else (values[0], values[1]))
+        for begin, end in pairwise(np.array(points)):
             places = begin + np.linspace(0, 1, 200)[:, None, None] * (end - begin)
             inside = (places > boxes[:, :2]).all(axis=2) & (places < boxes[:, 2:]).all(axis=2)
             struck += [numbers[place].text for place in np.flatnonzero(inside.any(axis=0))]
@@ -132,10 +140,10 @@ def test_one_dimension_of_any_length() -> None:
 
 def test_padding_is_drawn_as_padding() -> None:
     svg = linearization_svg("<x_in=4, F, x_out>", IndexSpace(x=10), MIXED)
-    texts = [node.text for node in ET.fromstring(svg).iter(f"{SVG}text")]
+    texts = [node.text for node in svg_root(svg).iter(f"{SVG}text")]
     assert texts.count("pad") == 4
     assert "padding" in svg
-    assert "pad" not in [node.text for node in ET.fromstring(linearization_svg("<F, x>", IndexSpace(x=8))).iter(f"{SVG}text")]
+    assert "pad" not in [node.text for node in svg_root(linearization_svg("<F, x>", IndexSpace(x=8))).iter(f"{SVG}text")]
 
 
 def test_many_fields_and_one_chosen() -> None:
@@ -173,7 +181,7 @@ def test_axes_are_where_the_order_is_told() -> None:
 def test_long_and_foreign_names(dim: str) -> None:
     fields = FieldSpace.of({"<script>alert(1)</script>": "float32", "a field of a very long name, longer than any label": "int8"})
     svg = linearization_svg(Layout.aos(dim), IndexSpace.of({dim: 8}), fields)
-    ET.fromstring(svg)
+    svg_root(svg)
     assert "<script" not in svg
     assert "url(" not in svg and "href" not in svg
 
@@ -188,7 +196,7 @@ def test_a_layout_alone_says_that_the_space_is_an_example() -> None:
 def test_example_spaces_fit_their_layout(layout: str) -> None:
     made = Layout(layout)
     assert not made.on(example_space(made), example_fields(made)).is_padded
-    ET.fromstring(linearization_svg(made))
+    svg_root(linearization_svg(made))
 
 
 @pytest.mark.parametrize(("layout", "sizes"), LAYOUTS)

@@ -7,6 +7,7 @@ from collections import Counter
 from xml.etree import ElementTree
 
 import pytest
+from html_cases import SVG, svg_root
 
 from isoviz import FieldSpace, IndexSpace, plan
 from isoviz.figures import html, network_svg
@@ -15,8 +16,6 @@ from isoviz.figures.machines.network_picture import TRACKS, Placing
 from isoviz.machines import ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, preset
 from isoviz.machines.networks import FatTree, ListedLinks, Mesh, Network, Port, Topology, Torus, Transport
 from isoviz.planner import Transfer
-
-SVG = "{http://www.w3.org/2000/svg}"
 
 
 def machine_on(topology: Topology) -> Machine:
@@ -28,15 +27,18 @@ def machine_on(topology: Topology) -> Machine:
 
 
 def picture(topology: Topology) -> ElementTree.Element:
-    return ElementTree.fromstring(network_svg(machine_on(topology)))
+    return svg_root(network_svg(machine_on(topology)))
 
 
 def squares(root: ElementTree.Element) -> list[tuple[float, float]]:
     """The middles of the routers, from the upper left one."""
-    data = next(each.get("d", "") for each in root.iter(f"{SVG}path") if "h" in each.get("d", ""))
-    found = [
-        (float(x) + float(size) / 2, float(y) + float(size) / 2) for x, y, size in re.findall(r"M(\S+) ([^h]+)h([^v]+)v", data)
-    ]
+    found = []
+    for panel in root.iter(f"{SVG}g"):
+        moves = re.findall(r"translate\((\S+) (\S+)\)", panel.get("transform", ""))
+        dx, dy = (sum(float(move[axis]) for move in moves) for axis in (0, 1))
+        for path in panel.findall(f"{SVG}path"):
+            for x, y, size in re.findall(r"M(\S+) ([^h]+)h([^v]+)v", path.get("d", "")):
+                found.append((dx + float(x) + float(size) / 2, dy + float(y) + float(size) / 2))
     left, top = min(x for x, _ in found), min(y for _, y in found)
     return [(x - left, y - top) for x, y in found]
 
@@ -76,7 +78,7 @@ def test_a_fat_tree_shows_its_links_and_the_way_up_and_down() -> None:
     assert lines.count("L") == 16 + 16, "once for both directions"
     machine = machine_on(tree)
     transfer = Transfer.whole(IndexSpace(x=1024), FieldSpace(v="f8"), "node0.sys", "<F, x>", "node15.sys", "<F, x>")
-    root = ElementTree.fromstring(network_svg(machine, plan(transfer, machine)))
+    root = svg_root(network_svg(machine, plan(transfer, machine)))
     (track,) = [each.get("d", "") for each in root.iter(f"{SVG}path") if each.get("stroke-width") == "2.2"]
     turns = [float(y) for _, y in re.findall(r"[ML](\S+) ([^ML]+)", track)]
     assert len(turns) == 2 * 4 and turns[0] == turns[-1] == max(turns) and min(turns) == turns[3], "up to a spine, and down"
@@ -88,7 +90,7 @@ def test_a_plan_shows_its_links_and_proxies() -> None:
     transfer = Transfer.whole(IndexSpace(x=1 << 19), FieldSpace(v="f8"), "node0.sys", "<F, x>", "node31.sys", "<F, x>")
     made = plan(transfer, machine, "multipath")
     assert len(made.paths) > 1
-    root = ElementTree.fromstring(network_svg(machine, made))
+    root = svg_root(network_svg(machine, made))
     torus = machine.networks[0]
     lines = [each for each in root.iter(f"{SVG}path") if each.get("stroke-width") == "2.2"]
     links = [len(torus.route(hop.source, hop.destination) or ()) for hop in made.every_hop]

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import re
 import sys
-import xml.etree.ElementTree as ET
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from html_cases import check_self_contained
+from html_cases import SVG, check_self_contained, svg_root
 from test_figures_explanation import EVIL, inside, texts
 
 from isoviz.errors import MissingPartError
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from isoviz.figures.charts.theme import ThemeName
 
 MACHINE = preset("two-node")
-SVG = "{http://www.w3.org/2000/svg}"
 
 
 @cache
@@ -113,7 +111,7 @@ def test_every_channel_has_a_row_and_every_chunk_a_bar() -> None:
     svg = timeline_svg(trace)
     words = texts(svg)
     assert [word for word in words if "->" in word] == list(trace.channels)
-    tips = [node.text or "" for node in ET.fromstring(svg).iter(f"{SVG}title")]
+    tips = [node.text or "" for node in svg_root(svg).iter(f"{SVG}title")]
     chunks = trace.transfers[0].work.chunks
     for hop, chunk in ((0, 0), (2, 1), (3, chunks - 1)):
         assert any(f"hop {hop}, chunk {chunk}" in tip for tip in tips)
@@ -151,7 +149,7 @@ def test_requests_that_overlap_lie_beside_each_other() -> None:
 def test_colours_are_constant() -> None:
     assert [token(k) for k in range(3)] == ["dim0", "dim1", "dim2"]
     assert token(COLOURS + 2) == token(2)
-    fills_ = {path.get("fill") for path in ET.fromstring(timeline_svg(traced("64"), theme="light")).iter(f"{SVG}path")}
+    fills_ = {path.get("fill") for path in svg_root(timeline_svg(traced("64"), theme="light")).iter(f"{SVG}path")}
     assert len(fills_ - {"none"}) == COLOURS
     words = texts(timeline_svg(traced("64")))
     assert "64 transfers" in words and f"colours repeat after {COLOURS}" in words
@@ -177,7 +175,7 @@ def test_two_runs_share_one_axis() -> None:
     assert sum("time since" in word for word in words) == 1
     assert [word for word in words if "->" in word] == [*here.channels, *there.channels]
     # The longer one ends at the end of the axis, the shorter one where its share of it ends.
-    ends = [float(node.get("x1") or 0) for node in ET.fromstring(svg).iter(f"{SVG}line") if node.get("stroke-dasharray") == "3 3"]
+    ends = [float(node.get("x1") or 0) for node in svg_root(svg).iter(f"{SVG}line") if node.get("stroke-dasharray") == "3 3"]
     left = MARGIN + LABEL_WIDTH
     assert (ends[0] - left) / (ends[1] - left) == pytest.approx(here.seconds / there.seconds, rel=1e-2)
     outline = check_self_contained(comparison_html(here, there, names=("pipelined", "stored and forwarded")))
