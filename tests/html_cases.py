@@ -96,12 +96,10 @@ def _hand_down(parent: ET.Element) -> None:
 
 
 def without_plots(text: str) -> tuple[str, list[str]]:
-    """HTML without the scripts that draw its plots, and what each of them draws, as the text of a JSON object.
-
-    What a browser would take for the end of a script is in neither.
-    """
-    pattern = r'<script type="application/json" id="[^"]+-data">(.*?)</script><script>.*?</script>'
-    plots = re.findall(pattern, text, flags=re.DOTALL)
+    """HTML without the scripts that draw its plots, and what each of them draws, as the text of a JSON object."""
+    pattern = r'<script data-drawn>.*?atob\("([^"]*)"\).*?</script>'
+    packed = re.findall(pattern, text, flags=re.DOTALL)
+    plots = [gzip.decompress(base64.b64decode(each, validate=True)).decode() for each in packed]
     assert all("roots" in json.loads(plot)["doc"] for plot in plots)
     assert text.count("data-plot") == len(plots)
     return re.sub(pattern, "", text, flags=re.DOTALL), plots

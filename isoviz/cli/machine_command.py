@@ -83,8 +83,6 @@ def run(args: argparse.Namespace) -> int:
         print_json(machines.machine_to_json(machine))
     elif args.output is None:
         print_text(machines.draw(machine))
-        if machine.measurement is not None:
-            print_text(f"\n{machine.measurement}")
     else:
         print_text(printable(args.output))
     return 0

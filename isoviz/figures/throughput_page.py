@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isoviz.figures.charts.html_parts import heading, items, paragraph
-from isoviz.figures.machines.curves import few
-from isoviz.figures.machines.machine_html import measurement_html, rate_table
-from isoviz.figures.page import page
-from isoviz.figures.plots.bokeh_plot import plot_html
-from isoviz.figures.plots.throughput import machine_throughput_figure, measured_samples
+from isoviz.document import Document, Part, Picture, Points, Prose, Section
+from isoviz.figures.machines.curves import few, rates
+from isoviz.figures.page import document_page
+from isoviz.figures.plots.throughput import measured_samples
 from isoviz.units import format_rate, format_share
 
 if TYPE_CHECKING:
@@ -19,17 +17,16 @@ if TYPE_CHECKING:
 def throughput_page(machine: Machine) -> str:
     """A page with the throughput functions of a machine, measured ones with their samples, and its shared resources."""
     measurement = machine.measurement
-    about = machine.provenance if measurement is None else str(measurement).partition("\n")[0]
-    parts = [heading(f"{machine.name}: throughput functions", 1), paragraph(about) if about else ""]
-    parts.append(plot_html(machine_throughput_figure, machine))
+    about = machine.provenance if measurement is None else f"{measurement.line}."
+    parts: list[Part] = [Prose(about)] if about else []
+    parts.append(Picture("machine_throughput_figure", (machine,)))
     if any(measured_samples(channel) for channel in machine.channels):
         parts.append(
-            paragraph(
-                "Bars: lowest to highest rate. Points: the middle, hollow where planning takes another rate. Lines: planning."
-            )
+            Prose("Bars: lowest to highest rate. Points: the middle, hollow where planning takes another rate. Lines: planning.")
         )
-    parts += [rate_table(machine.channels), items(_resources(machine)), *measurement_html(machine)]
-    return page(machine.name, parts)
+    parts += [rates(machine.channels), Points(_resources(machine))]
+    parts += [Section("Measurement", measurement.parts())] if measurement is not None else []
+    return document_page(Document(f"{machine.name}: throughput functions", parts))
 
 
 def _resources(machine: Machine) -> list[str]:

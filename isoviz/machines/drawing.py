@@ -1,12 +1,12 @@
-"""Text drawings of machines: memories by node, then channels grouped by speed, in at most 120 columns."""
+"""Machines as documents: memories by node, channels grouped by speed, shared resources, networks, notes on the figures."""
 
 from __future__ import annotations
 
 import json
-import textwrap
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
+from isoviz.document import Cell, Document, Part, Picture, Points, Prose, Quantity, Section, Table
 from isoviz.machines.channel import Channel
 from isoviz.machines.kinds import channel_kinds
 from isoviz.machines.machine import Machine, some
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from isoviz.machines.channel import Resource
-    from isoviz.machines.memory import Memory
+    from isoviz.machines.limits import Limits
     from isoviz.machines.throughput import ThroughputFunction
 
 WIDTH = 120
@@ -26,47 +26,44 @@ _PATH = 36
 _COLUMN = 20
 _MOST_RESOURCES = 12
 """Above this number, shared resources are listed by family."""
+_MOST_ROWS = 16
+"""HTML folds a longer table."""
 
 
 def draw(machine: MachineLike) -> str:
     """The machine as text. Equal nodes are drawn once. Channels with the same speed share a line."""
-    machine = machine_argument("draw", machine)
+    lines = str(machine_document(machine_argument("draw", machine))).splitlines()
+    return "\n".join(_short(line, WIDTH) for line in lines)
+
+
+def machine_document(machine: Machine) -> Document:
+    """The machine with its picture. Equal nodes are told once. Channels with the same speed share a row."""
     notes = _Notes()
-    lines = [_headline(machine)]
-    if machine.provenance:
-        lines += textwrap.wrap(f"Figures: {machine.provenance}", WIDTH, subsequent_indent="  ")
-    lines.append("")
-    table: list[Sequence[str]] = []
-    for nodes in _alike(machine):
-        title = f"{_node_list(nodes)}, each:" if len(nodes) > 1 else f"{_node_list(nodes)}:"
-        lines.append(title)
-        members = [memory for memory in machine.memories if memory.node == nodes[0]]
-        lines += _boxes(members, machine)
-        local = [c for c in machine.channels if not c.kind.crosses_nodes and machine.memory(c.source).node == nodes[0]]
-        if local:
-            table.append((f"within {_node_list(nodes)}",))
-            table += _rows(machine, local, notes, remote=False)
+    about = [Prose(_bounds(machine.limits)), *([Prose(f"Figures: {machine.provenance}")] if machine.provenance else [])]
+    parts: list[Part] = [*about, Picture("path_svg", (machine,)), Picture("network_svg", (machine,))]
+    groups = _alike(machine)
+    parts += [_memory_table(nodes, machine) for nodes in groups]
+    within = [
+        (nodes, [c for c in machine.channels if not c.kind.crosses_nodes and machine.memory(c.source).node == nodes[0]])
+        for nodes in groups
+    ]
+    parts += [
+        _channel_table(f"Channels within {_node_list(nodes)}", _rows(machine, channels, notes, remote=False))
+        for nodes, channels in within
+        if channels
+    ]
     remote = [channel for channel in machine.channels if channel.kind.crosses_nodes]
     for pairs, channels in _by_node_pairs(machine, remote):
-        table.append((_pairs_title(machine, pairs),))
-        table += _rows(machine, channels, notes, remote=True)
-    if table:
-        header = ("channel", "from", "to", "peak", "1 B run", "½ peak at", "")
-        lines += ["", *_aligned([header, *table])]
-    lines += _resources(machine, notes)
-    lines += _networks(machine, notes)
-    if notes.texts:
-        lines.append("")
-        lines += [
-            line
-            for mark, text in notes.texts.items()
-            for line in textwrap.wrap(f"{text} {mark}", WIDTH, subsequent_indent="    ")
-        ]
-    return "\n".join(_short(line.rstrip(), WIDTH) for line in lines)
+        parts.append(_channel_table(f"Channels {_pairs_title(machine, pairs)}", _rows(machine, channels, notes, remote=True)))
+    parts += [*_resources(machine, notes), *_networks(machine, notes)]
+    parts += [Points([f"{mark} {text}" for text, mark in notes.texts.items()])] if notes.texts else []
+    if machine.measurement is not None:
+        parts.append(Section("Measurement", [Prose(f"{machine.measurement.line}."), *machine.measurement.parts()]))
+    return Document(str(machine), parts)
 
 
 class _Notes:
-    """Provenances and other notes. Each is printed once and referenced by a mark."""
+    """Provenances and other notes. Each is told once and referenced by a mark."""
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
@@ -75,13 +72,10 @@ class _Notes:
         return self.texts.setdefault(text, f"[{len(self.texts) + 1}]") if text else ""
 
 
-def _headline(machine: Machine) -> str:
-    limits = machine.limits
-    bounds = f"slots up to {format_bytes(limits.slot_limit)}, {limits.slots} per buffer"
+def _bounds(limits: Limits) -> str:
+    bounds = f"Slots up to {format_bytes(limits.slot_limit)}, {limits.slots} per buffer"
     bounds += "" if limits.overlap else ", hops in turn"
-    if limits.memory_limit is not None:
-        bounds += f", buffers up to {format_bytes(limits.memory_limit)} together"
-    return f"{machine}; {bounds}"
+    return bounds + ("" if limits.memory_limit is None else f", buffers up to {format_bytes(limits.memory_limit)} together")
 
 
 def _speed_key(channel: Channel) -> str:
@@ -118,32 +112,34 @@ def _node_list(nodes: Sequence[int]) -> str:
     return f"nodes {ranges(nodes)}"
 
 
-def _boxes(memories: Sequence[Memory], machine: Machine) -> list[str]:
-    """Memories as boxes, as many side by side as fit. If there are many memories, equal ones share a box."""
-    boxes = []
-    for members in families(memories):
-        memory = members[0]
-        loop = any(machine.between(each.name, each.name) for each in members)
-        name = listed(each.short_name for each in members)
-        text = [f"{name} {'↺' if loop else ''}".rstrip(), _place_line(memory)]
-        if len(members) > 1:
-            text[1] = f"{len(members)} × {text[1]}"
-        label = memory.label if len(members) == 1 else listed(each.label for each in members if each.label)
-        text += [label] if label else []
-        text += [f"in {_tail(memory.device)}"] if isinstance(memory.device, str) and len(members) == 1 else []
-        text += [f"slots up to {format_bytes(memory.slot_limit)}"] if memory.slot_limit is not None else []
-        boxes.append([line if len(line) <= 40 else f"{line[:39]}…" for line in text])
-    lines: list[str] = []
-    row: list[list[str]] = []
-    used = 2
-    for box in boxes:
-        width = max(map(len, box)) + 5
-        if row and used + width > WIDTH:
-            lines += _box_row(row)
-            row, used = [], 2
-        row.append(box)
-        used += width
-    return lines + _box_row(row)
+def _memory_table(nodes: Sequence[int], machine: Machine) -> Table:
+    """The memories of equal nodes. If there are many, equal ones share a row."""
+    rows: list[tuple[str, ...]] = []
+    for members in families([memory for memory in machine.memories if memory.node == nodes[0]]):
+        memory, several = members[0], len(members) > 1
+        loop = " ↺" if any(machine.between(each.name, each.name) for each in members) else ""
+        remarks = [
+            listed(each.label for each in members if each.label) if several else memory.label,
+            "emulated" if memory.emulated else "",
+            f"in {_tail(memory.device)}" if isinstance(memory.device, str) and not several else "",
+            f"slots up to {format_bytes(memory.slot_limit)}" if memory.slot_limit is not None else "",
+        ]
+        rows.append(
+            (
+                f"{_short(listed(each.short_name for each in members), 2 * _COLUMN)}{loop}",
+                f"{len(members)} × {memory.kind}" if several else str(memory.kind),
+                memory.kind.words,
+                "size unknown" if memory.capacity is None else format_bytes(memory.capacity),
+                _short(", ".join(filter(None, remarks)), 2 * _PATH),
+            )
+        )
+    caption = f"{_node_list(nodes)}, each" if len(nodes) > 1 else _node_list(nodes)
+    return Table(("memory", "kind", "", "size", ""), rows, caption, numbers=(3,), is_folded=len(rows) > _MOST_ROWS)
+
+
+def _channel_table(caption: str, rows: Sequence[Sequence[Cell]]) -> Table:
+    header = ("channel", "from", "to", "peak", "1 B run", "½ peak at", "set-up", "aligned to", "notes")
+    return Table(header, rows, caption, numbers=(4, 5), is_folded=len(rows) > _MOST_ROWS)
 
 
 def _tail(path: str) -> str:
@@ -152,23 +148,7 @@ def _tail(path: str) -> str:
     return line if len(line) <= _PATH else f"…{line[1 - _PATH :]}"
 
 
-def _place_line(memory: Memory) -> str:
-    capacity = "size unknown" if memory.capacity is None else format_bytes(memory.capacity)
-    return f"{memory.kind}, {capacity}{', emulated' if memory.emulated else ''}"
-
-
-def _box_row(row: list[list[str]]) -> list[str]:
-    height = max(map(len, row))
-    widths = [max(map(len, box)) for box in row]
-    lines = ["  " + " ".join(f"╭─{'─' * width}─╮" for width in widths)]
-    for k in range(height):
-        cells = (box[k] if k < len(box) else "" for box in row)
-        lines.append("  " + " ".join(f"│ {cell:<{width}} │" for cell, width in zip(cells, widths, strict=True)))
-    lines.append("  " + " ".join(f"╰─{'─' * width}─╯" for width in widths))
-    return lines
-
-
-def _rows(machine: Machine, channels: Iterable[Channel], notes: _Notes, *, remote: bool) -> list[Sequence[str]]:
+def _rows(machine: Machine, channels: Iterable[Channel], notes: _Notes, *, remote: bool) -> list[Sequence[Cell]]:
     """The table rows of channels. A row stands for channels of the same speed from each of its sources to each destination."""
     big = _is_big(machine)
     groups: dict[tuple[object, ...], _Group] = {}
@@ -233,23 +213,22 @@ def _names(names: Iterable[str], mark: str = "") -> str:
     return full if len(full) <= _COLUMN else listed(names) + mark
 
 
-def _row(group: _Group, sources: str, destinations: str, notes: _Notes, *, big: bool = False) -> Sequence[str]:
+def _row(group: _Group, sources: str, destinations: str, notes: _Notes, *, big: bool = False) -> Sequence[Cell]:
     channel = group.channel
-    extras = [notes.mark(channel.provenance), notes.mark(_further(channel))]
-    extras += [f"setup {format_seconds(channel.setup)}"] if channel.setup else []
-    extras += [f"converting {format_seconds(channel.conversion_setup)} more"] if channel.conversion_setup else []
-    extras += [f"align {format_bytes(channel.alignment)}"] if channel.alignment != 1 else []
     resources = [resource for resource, _ in channel.resources]
-    if resources:
-        extras.append(f"uses {resource_families(resources) if big else ', '.join(resources)}")
+    uses = f"uses {resource_families(resources) if big else ', '.join(resources)}" if resources else ""
+    setup = format_seconds(channel.setup) if channel.setup else ""
+    more = f"{setup and ' + '}{format_seconds(channel.conversion_setup)} converting" if channel.conversion_setup else ""
     return (
-        f"  {channel.kind}{f' {_short(group.name, 20)!r}' if group.name else ''}",
+        f"{channel.kind}{f' {_short(group.name, 20)!r}' if group.name else ''}",
         _short(sources, _COLUMN),
         _short(destinations, _COLUMN),
-        format_rate(channel.peak),
+        Quantity(channel.peak, "rate"),
         _one_byte(channel.throughput),
         format_bytes(channel.throughput.inverse(channel.peak / 2)),
-        " ".join(extra for extra in extras if extra),
+        setup + more,
+        format_bytes(channel.alignment) if channel.alignment != 1 else "",
+        " ".join(filter(None, map(notes.mark, (channel.provenance, _further(channel), uses)))),
     )
 
 
@@ -305,10 +284,8 @@ def _pairs_title(machine: Machine, pairs: list[tuple[int, int]]) -> str:
     return f"between nodes {listed}{f' and {len(pairs) - 8} more pairs' if len(pairs) > 8 else ''}"
 
 
-def _resources(machine: Machine, notes: _Notes) -> list[str]:
-    if not machine.resources:
-        return []
-    rows = [("shared resource", "capacity", "used by", "")]
+def _resources(machine: Machine, notes: _Notes) -> list[Part]:
+    rows = []
     users = Counter(name for channel in machine.channels for name, _ in channel.resources)
     alike: dict[object, list[Resource]] = {}
     for resource in machine.resources:
@@ -319,37 +296,32 @@ def _resources(machine: Machine, notes: _Notes) -> list[str]:
         several, used = len(members) > 1, users[first.name]
         rows.append(
             (
-                f"  {_short(f'{len(members)} × {family(first.name)}' if several else first.name, 50)}",
+                _short(f"{len(members)} × {family(first.name)}" if several else first.name, 50),
                 f"held by {first.capacity:g}" if first.held else format_rate(first.capacity),
                 f"{used} channel{'' if used == 1 else 's'}{' each' if several else ''}",
                 notes.mark(first.provenance),
             )
         )
-    return ["", *_aligned(rows)]
+    header = ("resource", "capacity", "used by", "notes")
+    return [Table(header, rows, "Shared resources", is_folded=len(rows) > _MOST_ROWS)] if rows else []
 
 
-def _networks(machine: Machine, notes: _Notes) -> list[str]:
-    lines: list[str] = []
+def _networks(machine: Machine, notes: _Notes) -> list[Part]:
+    parts: list[Part] = []
     for network in machine.networks:
-        lines += ["", *textwrap.wrap(f"{network} {notes.mark(network.provenance)}", WIDTH, subsequent_indent="  ")]
-        rows: list[Sequence[str]] = [("  channel", "name", "peak", "1 B run", "½ peak at", "")]
-        for each in network.transports:
-            half = format_bytes(each.throughput.inverse(each.throughput.peak / 2))
-            name = each.name or network.name
-            peak = format_rate(each.throughput.peak)
-            rows.append((f"  {each.kind}", name, peak, _one_byte(each.throughput), half, notes.mark(each.provenance)))
-        lines += _aligned(rows)
         dead = [*network.dead_routers, *network.dead_links]
-        lines += [f"  dead: {some(dead)}"] if dead else []
-    return lines
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows as lines with columns two blanks apart. A row of one cell is a heading and does not affect the widths."""
-    columns = max(map(len, rows))
-    full = [row for row in rows if len(row) == columns]
-    widths = [max(len(row[k]) for row in full) for k in range(columns)]
-    return [
-        row[0] if len(row) == 1 else "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
-        for row in rows
-    ]
+        said = f"{network} {notes.mark(network.provenance)}".strip() + (f"; dead: {some(dead)}" if dead else "")
+        rows = [
+            (
+                str(each.kind),
+                each.name or network.name,
+                Quantity(each.throughput.peak, "rate"),
+                _one_byte(each.throughput),
+                format_bytes(each.throughput.inverse(each.throughput.peak / 2)),
+                notes.mark(each.provenance),
+            )
+            for each in network.transports
+        ]
+        caption = f"Channels of network {network.name}"
+        parts += [Prose(said), Table(("channel", "name", "peak", "1 B run", "½ peak at", "notes"), rows, caption, numbers=(3, 4))]
+    return parts

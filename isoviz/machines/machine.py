@@ -12,7 +12,8 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from isoviz import checks
-from isoviz.errors import InputError, MachineError
+from isoviz.document import MOST_OF_REPR, Told
+from isoviz.errors import InputError, MachineError, line
 from isoviz.machines.channel import Channel, Resource
 from isoviz.machines.limits import Limits
 from isoviz.machines.measurement import Measurement
@@ -33,8 +34,8 @@ VERSION = 1
 """What machine files are, and the version of their format."""
 
 
-@dataclass(frozen=True)
-class Machine:
+@dataclass(frozen=True, repr=False)
+class Machine(Told):
     """Memories, channels, networks and shared resources that are consistent with each other.
 
     - `memories`, `channels`, `resources`: any iterables. Names are unique, and the order is kept. The channels and resources of
@@ -332,6 +333,8 @@ class Machine:
             graph.add_edges_from(routers.edges(keys=True, data=True))
         return graph
 
+    document = PublicMethod("isoviz.machines.drawing", "machine_document")
+
     def __str__(self) -> str:
         counts = (
             (len(self.nodes), "node", "nodes"),
@@ -342,6 +345,9 @@ class Machine:
         )
         said = [f"{number} {noun if number == 1 else nouns}" for number, noun, nouns in counts if number or noun == "channel"]
         return f"Machine {self.name}: {', '.join(said)}"
+
+    def __repr__(self) -> str:
+        return f"<{line(str(self), MOST_OF_REPR - 2)}>"
 
     def _unknown(self, kind: str, name: object, known: Mapping[str, object]) -> MachineError:
         if not known:

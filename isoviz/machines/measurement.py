@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from statistics import NormalDist
 
 from isoviz import checks
+from isoviz.document import Cell, Document, Part, Points, Quantity, Table, Told
 from isoviz.errors import line
 from isoviz.schema import As, member
 from isoviz.this_computer import ComputerFacts, GpuFacts, this_computer
@@ -101,8 +102,8 @@ class Check:
         return f"{self.transfer}: {measured} where {predicted} were predicted, {self.ratio:.2f}×"
 
 
-@dataclass(frozen=True)
-class Measurement:
+@dataclass(frozen=True, repr=False)
+class Measurement(Told):
     """A measurement of a computer.
 
     - `computer`: the computer that was measured.
@@ -148,20 +149,37 @@ class Measurement:
         squares = [math.log(check.ratio) ** 2 for check in alike]
         return student_quantile(len(squares)) * math.sqrt(math.fsum(squares) / len(squares))
 
-    def __str__(self) -> str:
-        lines = [
-            (
-                f"measured {self.date} on {self.computer.host} ({self.computer.cpus} × {self.computer.processor or 'processor'}),"
-                f" {format_seconds(self.seconds)}, with {', '.join(' '.join(version) for version in self.versions)}"
-            )
+    @property
+    def line(self) -> str:
+        """When, where and with what it was taken."""
+        return (
+            f"measured {self.date} on {self.computer.host} ({self.computer.cpus} × {self.computer.processor or 'processor'}),"
+            f" {format_seconds(self.seconds)}, with {', '.join(' '.join(version) for version in self.versions)}"
+        )
+
+    def parts(self) -> list[Part]:
+        """What is told of it below its line."""
+        said = [str(gpu) for gpu in self.gpus] + [f"{memory}: {path}" for memory, path in self.directories]
+        said += [f"a transfer to a rank ({where}) begins and ends in {format_seconds(each)}" for where, each in self.starts]
+        beside: list[tuple[Cell, ...]] = [
+            (each.first, "a second one" if each.second == each.first else each.second,
+             *(Quantity(rate, "rate") for rate in (*each.alone, *each.together)), f"{each.gain:.2f}")
+            for each in self.pairs
+        ]  # fmt: skip
+        checked = [
+            (each.transfer, Quantity(each.predicted, "seconds"), Quantity(each.measured, "seconds"), f"{each.ratio:.2f}×")
+            for each in self.checks
         ]
-        lines += [f"  {gpu}" for gpu in self.gpus]
-        lines += [f"  {memory}: {path}" for memory, path in self.directories]
-        lines += [f"  {pair}" for pair in self.pairs]
-        lines += [f"  {check}" for check in self.checks]
-        lines += [f"  a transfer to a rank ({where}) begins and ends in {format_seconds(each)}" for where, each in self.starts]
-        lines += [f"  {remark}" for remark in self.remarks]
-        return "\n".join(lines)
+        at_once = ("channel", "beside", "alone", "the other alone", "together", "the other", "channels' worth")
+        transfers = ("transfer", "predicted", "measured", "measured / predicted")
+        found: list[Part] = [Points([*said, *self.remarks])] if said or self.remarks else []
+        found += [Table(at_once, beside, "Two channels at once", numbers=(6,), is_folded=True)] if beside else []
+        caption = "Predictions checked when it was measured"
+        return [*found, *([Table(transfers, checked, caption, numbers=(3,), is_folded=True)] if checked else [])]
+
+    def document(self) -> Document:
+        """When, where and with what it was taken, and what was found."""
+        return Document(self.line, self.parts(), self.line)
 
     def elsewhere(self, here: ComputerFacts) -> str:
         """The difference between the computer `here` and the one that was measured, in words; empty if they are the same."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from isoviz.document import Cell, Document, Points, Table, Told
 from isoviz.machines.machine import Machine
 from isoviz.machines.machine_file import MachineLike, machine_argument
 from isoviz.machines.memory import emulated_text
@@ -40,8 +41,8 @@ class ComparedChannels:
         return tuple(there / here if here else float("inf") for here, there in self.rates)
 
 
-@dataclass(frozen=True)
-class RateComparison:
+@dataclass(frozen=True, repr=False)
+class RateComparison(Told):
     """Two machines by name, the origins of their figures, and their channels in common.
 
     `emulated` names the emulated memories of each machine. `only_here` and `only_there` are the families of only one of them.
@@ -78,29 +79,28 @@ class RateComparison:
             "only_beside": [family_text(family) for family in self.only_there],
         }
 
-    def __str__(self) -> str:
-        rows: list[tuple[str, ...]] = [("", "run", self.here, self.there, "ratio")]
+    def document(self) -> Document:
+        """The rates of both machines, and where their figures come from."""
+        rows: list[tuple[Cell, ...]] = []
         for each in self.channels:
             name = family_text(each.family)
             for run, (here, there), ratio in zip(RUNS, each.rates, each.ratios, strict=True):
                 rows.append((name, format_bytes(run), format_rate(here), format_rate(there), f"{ratio:.2f}×"))
                 name = ""
             rows.append(("", "set-up", *map(format_seconds, each.setup), ""))
-        widths = [max(len(row[column]) for row in rows) for column in range(5)]
-        lines = [
-            "  ".join(
-                cell.ljust(width) if column == 0 else cell.rjust(width)
-                for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in rows
+        said = [
+            f"{name}: {'; '.join(about)}"
+            for name, origin, emulated in zip((self.here, self.there), self.origins, self.emulated, strict=True)
+            if (about := list(filter(None, (origin, emulated_text(emulated)))))
         ]
-        for name, origin, emulated in zip((self.here, self.there), self.origins, self.emulated, strict=True):
-            said = [part for part in (origin, emulated_text(emulated)) if part]
-            lines += [f"{name}: {'; '.join(said)}"] if said else []
-        for name, families in ((self.here, self.only_here), (self.there, self.only_there)):
-            if families:
-                lines.append(f"only in {name}: {', '.join(map(family_text, families))}")
-        return "\n".join(lines)
+        said += [
+            f"only in {name}: {', '.join(map(family_text, families))}"
+            for name, families in ((self.here, self.only_here), (self.there, self.only_there))
+            if families
+        ]
+        title = f"Rates of {self.here} beside those of {self.there}"
+        table = Table(("", "run", self.here, self.there, "ratio"), rows, numbers=range(1, 5))
+        return Document(title, [table, Points(said)], title)
 
 
 def rates_beside(machine: MachineLike, measured: MachineLike) -> RateComparison:

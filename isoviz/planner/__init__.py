@@ -5,10 +5,10 @@ from isoviz.planner.by_hand.path_by_hand import cost, plan_by_path
 from isoviz.planner.by_hand.several_paths import PathByHand, plan_of_paths
 from isoviz.planner.cache import CACHE, CacheStatistics
 from isoviz.planner.explanation.curves.chunk_curve import ChunkCurve, ChunkPoint, chunk_curve, rechunked
-from isoviz.planner.explanation.curves.sweeping import sweep
+from isoviz.planner.explanation.curves.sweeping import Sweep, sweep
 from isoviz.planner.explanation.curves.winner_map import WinnerMap
 from isoviz.planner.explanation.explain_plan import explain
-from isoviz.planner.explanation.explanation import Explanation, Sweep
+from isoviz.planner.explanation.explanation import Explanation
 from isoviz.planner.explanation.explanation_document import explanation_text
 from isoviz.planner.explanation.explanation_file import (
     certificate_to_json,

@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -114,7 +114,7 @@ class Drawing:
         self.theme: ThemeName = theme
         self._parts: list[str | _Leaf] = []
         self._defs: list[str] = []
-        self._repeated = 0
+        self._groups = 0
         self._used: dict[str, None] = {}
         self._paint: dict[tuple[str, str], None] = {}
 
@@ -136,17 +136,23 @@ class Drawing:
         yield
         self._parts[begin:] = sorted(self._parts[begin:], key=lambda part: order.setdefault(_style(part), len(order)))
 
-    @contextmanager
-    def repeated(self, places: Sequence[tuple[float, float]]) -> Iterator[None]:
-        """What is drawn here stands at each of these places, and is written once."""
-        self._repeated += 1
-        name = f"{ID}-{self._repeated}"
-        (x, y), *others = places
-        self.open(id=name, transform=f"translate({number(x)} {number(y)})")
-        yield
-        self.close()
-        for to_x, to_y in others:
-            self.element("use", href=f"#{name}", x=to_x - x, y=to_y - y)
+    def once(self, pictures: Iterable[tuple[tuple[float, float], Callable[[], None]]]) -> None:
+        """Draw pictures at their places, each from its own origin. What is equal is written once."""
+        drawn: dict[tuple[str | _Leaf, ...], list[tuple[float, float]]] = {}
+        for place, draw in pictures:
+            begin = len(self._parts)
+            draw()
+            drawn.setdefault(tuple(self._parts[begin:]), []).append(place)
+            del self._parts[begin:]
+        for parts, places in drawn.items():
+            self._groups += 1
+            name = f"{ID}-{self._groups}"
+            (x, y), *others = places
+            self.open(id=name if others else None, transform=f"translate({number(x)} {number(y)})")
+            self._parts += parts
+            self.close()
+            for to_x, to_y in others:
+                self.element("use", href=f"#{name}", x=to_x - x, y=to_y - y)
 
     def open(self, tag: str = "g", /, **attributes: object) -> None:
         self._parts.append(f"<{tag}{self.attributes(**attributes)}>")

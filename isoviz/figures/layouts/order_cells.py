@@ -24,7 +24,7 @@ ORDER_LINE = "#c0311a"
 _RAMP = ramp(48)
 _MAX_STRIPS = 4
 Way = tuple[tuple[float, float], ...]
-MOST_TIPS = 96
+MOST_TIPS = 80
 """Cells up to which each has a tip; of more, the numbers in them and the axes say the same."""
 _LANE = 6.0
 """Pixels from the left edge of a cell to the line. The number stands right of it."""

@@ -7,14 +7,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from isoviz.document import Cell, Quantity, Table
 from isoviz.figures.charts.theme import DIMENSION_COLOURS
 from isoviz.machines import Channel, ChannelKind, Machine, channel_kinds
+from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
     from isoviz.planner import Plan
 
 LOW, HIGH = 1.0, float(2**30)
 MOST_NAMED = 3
+RUNS = 64, 4096, 2**18, 2**24
+"""Bytes of the runs whose rates a table has."""
 
 
 def kind_token(kind: ChannelKind) -> str:
@@ -84,6 +88,21 @@ def curves(channels: Iterable[Channel]) -> tuple[Curve, ...]:
         groups.setdefault((channel.kind, sampled(channel)), []).append(channel)
     made = [Curve(kind, tuple(group), points) for (kind, points), group in groups.items()]
     return tuple(sorted(made, key=lambda curve: (-curve.peak, curve.kind, curve.channels[0].name)))
+
+
+def rates(channels: Sequence[Channel]) -> Table:
+    """Throughput for a few run lengths; channels of one kind with the same function share a row."""
+    rows: list[tuple[Cell, ...]] = [
+        (
+            curve.kind.words,
+            curve.names,
+            *(Quantity(curve.channels[0].rate(run), "rate") for run in RUNS),
+            Quantity(curve.peak, "rate"),
+        )
+        for curve in curves(channels)
+    ]
+    header = ("kind", "channels", *(f"runs of {format_bytes(run)}" for run in RUNS), "peak")
+    return Table(header, rows, "Throughput by length of contiguous runs")
 
 
 def sampled(channel: Channel) -> tuple[tuple[float, float], ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from isoviz.figures.machines.nested_boxes import BOX_HEIGHT, BOX_WIDTH, BoxFrame, Rect, Stack, nested_boxes
 from isoviz.machines import Channel, Machine, Memory, MemoryKind
@@ -93,6 +93,14 @@ class GraphLayout:
     hidden_frame: Rect | None
     width: float
     height: float
+
+    def alone(self, panel: NodePanel) -> GraphLayout:
+        """One of the panels by itself, with its corner at the origin."""
+        x, y = panel.frame.x, panel.frame.y
+        boxes = {name: box.moved(-x, -y) for name, box in panel.boxes.items()}
+        frames = tuple(replace(frame, rect=frame.rect.moved(-x, -y)) for frame in panel.frames)
+        moved = replace(panel, frame=panel.frame.moved(-x, -y), boxes=boxes, frames=frames)
+        return GraphLayout((moved,), (), None, panel.frame.width, panel.frame.height)
 
     @property
     def boxes(self) -> dict[str, Rect]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -153,11 +154,13 @@ def _rest(drawing: Drawing, placing: Placing, ends: Set[int]) -> None:
     has_lines = any(inside)
     in_panel = [_from(placing.corner(0), placing.at(place)) for place in range(len(places.points))]
     dots = "".join(f"M{_point(x - size / 2, y - size / 2)}h{number(size)}v{number(size)}h-{number(size)}z" for x, y in in_panel)
-    for lines in dict.fromkeys(inside):
-        with drawing.repeated([placing.corner(panel) for panel, each in enumerate(inside) if each == lines]):
-            if lines:
-                drawing.path(lines, stroke="line", width=1)
-            drawing.path(dots, fill="muted" if has_lines else "line")
+
+    def panel(lines: str) -> None:
+        if lines:
+            drawing.path(lines, stroke="line", width=1)
+        drawing.path(dots, fill="muted" if has_lines else "line")
+
+    drawing.once([(placing.corner(number), partial(panel, lines)) for number, lines in enumerate(inside)])
     if placing.apart >= NAMED and not places.axes:
         for router in sorted(set(range(places.count)) - ends):
             x, y = placing.at(router)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from isoviz.figures.charts.svg import Drawing, shorten, text_width, wrap
 from isoviz.figures.charts.theme import MARGIN, ThemeName
-from isoviz.figures.machines.curves import few
 from isoviz.figures.machines.graph_layout import (
     Arc,
     GraphLayout,
@@ -21,7 +21,7 @@ from isoviz.figures.machines.graph_layout import (
 from isoviz.figures.machines.hop_cards import draw_cards, hop_tip
 from isoviz.figures.machines.nested_boxes import BOX_HEIGHT, TITLE, BoxFrame, Rect
 from isoviz.machines import Channel, Machine, MachineLike, Memory, machine_argument
-from isoviz.machines.memory_families import listed
+from isoviz.machines.memory_families import listed, reach
 from isoviz.units import format_bytes, format_rate
 
 if TYPE_CHECKING:
@@ -60,16 +60,14 @@ def path_svg(machine: MachineLike, plan: Plan | None = None, *, cards: bool = Tr
     drawing = Drawing(title, _description(machine, hops, changes), theme)
     width = max(layout.width, 420.0 if not hops else 640.0)
     drawing.open(transform=f"translate({MARGIN} {MARGIN})")
-    placer = LabelPlacer()
-    _frames(drawing, machine, layout, bool(path))
     on_path = {frozenset((hop.source, hop.destination)) for hop in hops}
-    placer.taken += [box.grown(2) for box in layout.boxes.values()]
-    placer.taken += [Rect(panel.frame.x, panel.frame.y, 90, 24) for panel in layout.panels]
-    frames = [frame.rect for panel in layout.panels for frame in panel.frames]
-    placer.taken += [Rect(rect.x, rect.y, rect.width, TITLE) for rect in frames]
+    draw = partial(_node, drawing, machine, path=path, on_path=on_path, labels=not hops)
+    drawing.once([((panel.frame.x, panel.frame.y), partial(draw, layout.alone(panel))) for panel in layout.panels])
+    for panel in layout.panels:
+        drawing.text(panel.frame.x + 14, panel.frame.y + 20, f"node {panel.node}", size=12, fill="muted", bold=True)
+    _hidden(drawing, machine, layout, bool(path))
+    placer = _placer(layout)
     _networks(drawing, machine, layout, placer)
-    _edges(drawing, machine, layout, placer, on_path, labels=not hops)
-    _boxes(drawing, layout, path)
     _hops(drawing, layout, placer, hops, changes)
     drawing.close()
     y = MARGIN + layout.height + 12
@@ -81,13 +79,29 @@ def path_svg(machine: MachineLike, plan: Plan | None = None, *, cards: bool = Tr
     return drawing.render(width + 2 * MARGIN, y + MARGIN - 4)
 
 
-def _frames(drawing: Drawing, machine: Machine, layout: GraphLayout, has_path: bool) -> None:
-    for panel in layout.panels:
-        x, y = panel.frame.x, panel.frame.y
-        drawing.rect(x, y, panel.frame.width, panel.frame.height, fill="panel", stroke="faint", radius=10)
-        drawing.text(x + 14, y + 20, f"node {panel.node}", size=12, fill="muted", bold=True)
-        for box in panel.frames:
-            _box_frame(drawing, box)
+def _node(
+    drawing: Drawing, machine: Machine, layout: GraphLayout, *, path: Sequence[str], on_path: set[frozenset[str]], labels: bool
+) -> None:
+    """The frame of the one node of a layout, its memories, and its channels off the path."""
+    (panel,) = layout.panels
+    frame = panel.frame
+    drawing.rect(frame.x, frame.y, frame.width, frame.height, fill="panel", stroke="faint", radius=10)
+    for box in panel.frames:
+        _box_frame(drawing, box)
+    _edges(drawing, machine, layout, _placer(layout), on_path, labels=labels)
+    _boxes(drawing, layout, path)
+
+
+def _placer(layout: GraphLayout) -> LabelPlacer:
+    """A placer for labels beside memories and the titles of nodes and frames."""
+    taken = [box.grown(2) for box in layout.boxes.values()]
+    taken += [Rect(panel.frame.x, panel.frame.y, 90, 24) for panel in layout.panels]
+    frames = [frame.rect for panel in layout.panels for frame in panel.frames]
+    return LabelPlacer([*taken, *(Rect(rect.x, rect.y, rect.width, TITLE) for rect in frames)])
+
+
+def _hidden(drawing: Drawing, machine: Machine, layout: GraphLayout, has_path: bool) -> None:
+    """The frame that stands for the nodes which are not drawn."""
     if (frame := layout.hidden_frame) is not None:
         drawing.rect(frame.x, frame.y, frame.width, frame.height, fill="panel", stroke="line", radius=10, stroke_dasharray="4 4")
         count = len(layout.hidden)
@@ -131,7 +145,6 @@ def _boxes(drawing: Drawing, layout: GraphLayout, path: Sequence[str]) -> None:
 
 def _box(drawing: Drawing, box: Rect, stack: Sequence[Memory], *, on_path: bool) -> None:
     memory = stack[0]
-    tip = "\n".join(map(_box_tip, stack))
     for behind in (_DEPTH, _DEPTH / 2) if len(stack) > 1 else ():
         drawing.rect(
             box.x + behind, box.y - behind, box.width, box.height, fill="raised", stroke="line", radius=8, stroke_width=1.2
@@ -139,7 +152,7 @@ def _box(drawing: Drawing, box: Rect, stack: Sequence[Memory], *, on_path: bool)
     drawing.rect(
         box.x, box.y, box.width, box.height, fill="path-soft" if on_path else "raised",
         stroke="path" if on_path else "line", radius=8, stroke_width=2 if on_path else 1.2,
-        stroke_dasharray="5 3" if memory.emulated else None, tip=tip,
+        stroke_dasharray="5 3" if memory.emulated else None, tip=_box_tip(stack),
     )  # fmt: skip
     cx, cy = box.centre
     name = listed(member.short_name for member in stack)
@@ -157,9 +170,15 @@ def _box(drawing: Drawing, box: Rect, stack: Sequence[Memory], *, on_path: bool)
     drawing.text(cx, cy + 13, shorten(below, box.width - 8, 11), size=11, fill="muted", anchor="middle")
 
 
-def _box_tip(memory: Memory) -> str:
-    tip = f"{memory.name}: {memory.kind.words}" + (f", {format_bytes(memory.capacity)}" if memory.capacity else "")
-    return tip + (f", {memory.label}" if memory.label else "") + (", emulated" if memory.emulated else "")
+def _box_tip(stack: Sequence[Memory]) -> str:
+    memory, many = stack[0], f"{len(stack)} × " if len(stack) > 1 else ""
+    said = [
+        f"{many}{memory.kind.words}",
+        format_bytes(memory.capacity) if memory.capacity else "",
+        listed(member.label for member in stack if member.label),
+        "emulated" if memory.emulated else "",
+    ]
+    return f"{listed(member.short_name for member in stack)}: {', '.join(filter(None, said))}"
 
 
 # -- channels off the path
@@ -185,7 +204,7 @@ def _edges(
     for (first, second), channels in pairs.items():
         if frozenset((first, second)) in on_path:
             continue
-        tip = _channels_tip(channels)
+        tip = _channels_tip(machine, channels)
         if first == second:
             drawing.path(_loop(layout.top(first, _DEPTH), layout)[0], stroke="line", width=1.4, tip=tip)
             continue
@@ -212,12 +231,14 @@ def _edges(
                 _label(drawing, placer, text, spots)
 
 
-def _channels_tip(channels: Sequence[Channel]) -> str:
-    """The channels of a line by kind and rate."""
-    alike: dict[str, list[str]] = {}
+def _channels_tip(machine: Machine, channels: Sequence[Channel]) -> str:
+    """The channels of a line by kind and rate; a star marks memories of another node."""
+    alike: dict[str, list[tuple[str, str]]] = {}
     for channel in channels:
-        alike.setdefault(f"{channel.kind.words}, up to {format_rate(channel.peak)}", []).append(channel.name)
-    return "\n".join(f"{words}: {few(names)}" for words, names in alike.items())
+        ends = machine.memory(channel.source).short_name, machine.memory(channel.destination).short_name
+        alike.setdefault(f"{channel.kind.words}, up to {format_rate(channel.peak)}", []).append(ends)
+    mark = "*" if channels[0].kind.crosses_nodes else ""
+    return "\n".join(f"{words}: {' → '.join(reach(ends, mark))}" for words, ends in alike.items())
 
 
 def _edge_labels(
@@ -272,7 +293,7 @@ def _networks(drawing: Drawing, machine: Machine, layout: GraphLayout, placer: L
             continue
         x0, x1 = left.frame.x + left.frame.width, right.frame.x
         y = left.frame.y + left.frame.height - 34
-        drawing.line(x0, y, x1, y, stroke="line", width=5, tip=_channels_tip(there + back))
+        drawing.line(x0, y, x1, y, stroke="line", width=5, tip=_channels_tip(machine, there + back))
         low, high = rate_range(there + back)
         count = _both_ways(len(there), len(back))
         rates = format_rate(high) if low == high else f"{format_rate(low)} to {format_rate(high)}"

@@ -36,32 +36,42 @@ _STEPS_JS = """
 for (const [size, unit] of steps) if (tick >= size * 0.9995) return `${+(tick / size).toPrecision(3)} ${unit}`;
 return `${+tick.toPrecision(3)}`;
 """
+_UNPACKED_JS = """new Response(
+    new Blob([Uint8Array.from(atob("%(packed)s"), (each) => each.charCodeAt(0))]).stream()
+      .pipeThrough(new DecompressionStream("gzip")),
+  ).text()"""
 # The library and the script of a plot may run in either order; in JupyterLab both run before their output is on the page.
-_DRAW_JS = """(() => {
+_DRAW_JS = (
+    """(() => {
   const id = %(id)s, given = %(theme)s, dark = %(dark)s;
-  const text = document.currentScript?.previousElementSibling?.textContent;
+  const unpacked = """
+    + _UNPACKED_JS
+    + """;
   const { dataset, classList } = document.body;
   const isDark = given !== "auto" ? given === "dark" : dataset.jpThemeLight !== undefined ? dataset.jpThemeLight === "false"
     : classList.contains("vscode-dark")
     || (!classList.contains("vscode-light") && matchMedia("(prefers-color-scheme: dark)").matches);
-  const draw = (tries) => {
+  const draw = async (tries) => {
     const box = document.getElementById(id);
     if (box === null || globalThis.Bokeh?.embed === undefined) return void (tries > 0 && setTimeout(draw, 100, tries - 1));
-    const said = text ?? document.getElementById(id + "-data").textContent;
-    const item = JSON.parse(isDark ? said.replace(/#[0-9a-f]{6}/g, (each) => dark[each] ?? each) : said);
+    const text = await unpacked;
+    const item = JSON.parse(isDark ? text.replace(/#[0-9a-f]{6}/g, (each) => dark[each] ?? each) : text);
     box.replaceChildren();
     globalThis.Bokeh.embed.embed_item(item, id);
   };
   draw(300);
 })();"""
-_LOAD_JS = """(async () => {
+)
+_LOAD_JS = (
+    """(async () => {
   if (globalThis.Bokeh !== undefined) return;
-  const packed = atob("%s");
-  const bytes = new Blob([Uint8Array.from(packed, (each) => each.charCodeAt(0))]).stream();
   const script = document.createElement("script");
-  script.textContent = await new Response(bytes.pipeThrough(new DecompressionStream("gzip"))).text();
+  script.textContent = await """
+    + _UNPACKED_JS
+    + """;
   document.head.append(script);
 })();"""
+)
 
 
 class Axis(NamedTuple):
@@ -199,14 +209,11 @@ def plot_html(make: Callable[..., Any], *given: Any, theme: ThemeName = "auto", 
         return paragraph(f"{error}.")
     from bokeh.embed import json_item
 
-    data = json.dumps(json_item(plot), ensure_ascii=True).replace("<", "\\u003c")
+    data = json.dumps(json_item(plot), ensure_ascii=True, separators=(",", ":"))
     dark = json.dumps({token.light: token.dark for token in reversed(TOKENS.values())})
-    script = _DRAW_JS % {"id": f'"{ID}"', "theme": json.dumps(theme), "dark": dark}
+    script = _DRAW_JS % {"id": f'"{ID}"', "theme": json.dumps(theme), "dark": dark, "packed": _packed(data)}
     hint = "This plot is drawn by a script of the page. Here it did not run; the numbers are in the table."
-    return finish(
-        f'<div class="plot" data-plot id="{ID}">{paragraph(hint)}</div>'
-        f'<script type="application/json" id="{ID}-data">{data}</script><script>{script}</script>'
-    )
+    return finish(f'<div class="plot" data-plot id="{ID}">{paragraph(hint)}</div><script data-drawn>{script}</script>')
 
 
 def library_html(content: str) -> str:
@@ -216,4 +223,9 @@ def library_html(content: str) -> str:
     from bokeh.resources import Resources
 
     code = "\n".join(Resources(mode="inline", components=["bokeh"]).js_raw)
-    return f"<script>{_LOAD_JS % base64.b64encode(gzip.compress(code.encode(), 9, mtime=0)).decode()}</script>"
+    return f"<script>{_LOAD_JS % {'packed': _packed(code)}}</script>"
+
+
+def _packed(text: str) -> str:
+    """A text as a script unpacks it."""
+    return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()

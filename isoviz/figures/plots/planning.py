@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from bokeh.plotting import figure
 
     from isoviz.planner.explanation.curves.chunk_curve import ChunkCurve, ChunkPoint
-    from isoviz.planner.explanation.explanation import RankedPath, Sweep, SweepPoint
+    from isoviz.planner.explanation.curves.sweeping import Sweep, SweepPoint
+    from isoviz.planner.explanation.explanation import RankedPath
     from isoviz.planner.layout_choice.choice import LayoutChoice
 
 MOST_CANDIDATES = 12
@@ -30,10 +31,6 @@ APART = 10.0
 """If times differ by more than this factor, the scale of candidates is logarithmic."""
 _TALLEST = 300.0
 """The largest drawn time of a chunk curve, as a multiple of the minimum: small chunks take hours, which are not of interest."""
-
-Way = tuple[tuple[str, ...], int | None]
-NAMES = {"slot_limit": "slot limit TH", "size": "bytes that move"}
-"""Parameter of a sweep → its name in figures."""
 
 
 def candidate_figure(candidates: Sequence[RankedPath], *, most: int = MOST_CANDIDATES, remark: str = "") -> figure:
@@ -89,12 +86,6 @@ def _against(each: RankedPath, chosen: RankedPath) -> str:
     return f"{'≥ ' if each.seconds is None else ''}{format_seconds(each.least)}  {said}"
 
 
-def ways(sweep: Sweep) -> dict[Way, str]:
-    """The winning paths in the order in which they win, each with a letter."""
-    winners = dict.fromkeys((point.channels, point.converting) for point in sweep.points)
-    return {way: chr(ord("A") + k) if k < 26 else f"Z{k - 25}" for k, way in enumerate(winners)}
-
-
 def sweep_figure(sweep: Sweep) -> figure:
     """Predicted seconds of the best plan over the parameter, both logarithmic. Each path has a colour, a line style and a letter.
 
@@ -102,21 +93,21 @@ def sweep_figure(sweep: Sweep) -> figure:
         MissingPartError: Bokeh is not installed.
     """
     models, _ = bokeh()
-    name = NAMES.get(sweep.parameter, sweep.parameter)
+    name = sweep.words
     values = [point.value for point in sweep.points] or [1.0]
     across = Axis(name, "bytes" if sweep.unit == "B" else "number", *_span(values))
     up = Axis("predicted time", "seconds", *_span([point.seconds for point in sweep.points] or [1.0], 1.4))
     title = f"Predicted time over {name}" if sweep.points else "No value has a plan: nothing to draw"
     plot = new_plot(title, across, up, remark=emulated_text(sweep.emulated))
-    letters = ways(sweep)
-    memories = {(point.channels, point.converting): point.memories for point in sweep.points}
-    glyphs: dict[Way, list[Any]] = {way: [] for way in letters}
+    letters = sweep.letters
+    memories = {point.way: point.memories for point in sweep.points}
+    glyphs: dict[Any, list[Any]] = {way: [] for way in letters}
     for way, first, last in _stretches(sweep):
         glyphs[way] += _stretch(plot, sweep, first, last, list(letters).index(way), letters[way])
     if across.low <= sweep.now <= across.high:
         now = models.Span(location=sweep.now, dimension="height", line_color=colour("ink"), line_dash="dashed", line_width=1.5)
         plot.add_layout(now)
-        add_label(plot, sweep.now, up.high, f"now: {_value(sweep, sweep.now)}", lift=-16)
+        add_label(plot, sweep.now, up.high, f"now: {sweep.text(sweep.now)}", lift=-16)
     if sweep.points:
         add_hover(plot, [each for drawn in glyphs.values() for each in drawn[1:2]])
         entries = [(f"{letters[way]}: {path_text(memories[way], way[1])}", glyphs[way]) for way in letters]
@@ -126,10 +117,10 @@ def sweep_figure(sweep: Sweep) -> figure:
     return cast("figure", plot)
 
 
-def _stretches(sweep: Sweep) -> list[tuple[Way, int, int]]:
+def _stretches(sweep: Sweep) -> list[tuple[Any, int, int]]:
     """Triples (path, first point, last point): consecutive points with the same winning path."""
     stretches = []
-    for way, points in itertools.groupby(enumerate(sweep.points), key=lambda item: (item[1].channels, item[1].converting)):
+    for way, points in itertools.groupby(enumerate(sweep.points), key=lambda item: item[1].way):
         numbers = [number for number, _ in points]
         stretches.append((way, numbers[0], numbers[-1]))
     return stretches
@@ -150,7 +141,7 @@ def _stretch(plot: Any, sweep: Sweep, first: int, last: int, number: int, letter
         "value": [point.value for point in points[first : last + 1]],
         "seconds": [point.seconds for point in points[first : last + 1]],
         "tip": [
-            f"{_value(sweep, point.value)}: {format_seconds(point.seconds)}, {path_text(point.memories, point.converting)}"
+            f"{sweep.text(point.value)}: {format_seconds(point.seconds)}, {path_text(point.memories, point.converting)}"
             for point in points[first : last + 1]
         ],
     }
@@ -165,10 +156,6 @@ def _stretch(plot: Any, sweep: Sweep, first: int, last: int, number: int, letter
 
 def _between(first: SweepPoint, second: SweepPoint) -> tuple[float, float]:
     return math.sqrt(first.value * second.value), math.sqrt(first.seconds * second.seconds)
-
-
-def _value(sweep: Sweep, value: float) -> str:
-    return format_bytes(value) if sweep.unit == "B" else f"{value:,.6g}"
 
 
 def trade_off_figure(choice: LayoutChoice, first: int = 0, second: int = 1) -> figure:

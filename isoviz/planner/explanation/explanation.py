@@ -9,7 +9,6 @@ from isoviz.document import Told
 from isoviz.planner.options import BY_HAND
 from isoviz.planner.program.program_rows import RowState  # a stage is read from JSON by its types
 from isoviz.public_method import PublicMethod
-from isoviz.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
@@ -173,36 +172,3 @@ class Explanation(Told):
 
     document = PublicMethod("isoviz.planner.explanation.explanation_document", "explanation_document")
     __str__ = PublicMethod("isoviz.planner", "explanation_text")
-
-
-@dataclass(frozen=True)
-class SweepPoint:
-    """The best plan at one value of the parameter: predicted seconds, steady-state bytes per second, and its path."""
-
-    value: float
-    seconds: float
-    throughput: float
-    memories: tuple[str, ...]
-    channels: tuple[str, ...]
-    converting: int | None
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """Predicted time over one parameter, with everything else unchanged.
-
-    `parameter` is "slot_limit" (TH, bytes) or "size" (bytes that move). `points` are sorted by growing value. `now` is the value
-    in the given transfer. `emulated` names the emulated memories of all paths.
-    """
-
-    parameter: str
-    unit: str
-    now: float
-    points: tuple[SweepPoint, ...]
-    emulated: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        rows = [(format_bytes(each.value), format_seconds(each.seconds), " → ".join(each.memories)) for each in self.points]
-        widths = [max(len(row[k]) for row in rows) if rows else 0 for k in range(2)]
-        lines = [f"  {value:>{widths[0]}}  {seconds:>{widths[1]}}  {path}" for value, seconds, path in rows]
-        return "\n".join([f"predicted time by {self.parameter}, now {format_bytes(self.now)}", *lines])

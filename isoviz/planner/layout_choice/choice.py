@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from isoviz import checks
 from isoviz.checks import expect
+from isoviz.document import Cell, Code, Document, Picture, Points, Quantity, Table, Told
 from isoviz.errors import InputError
 from isoviz.layouts import Layout
+from isoviz.machines.memory import emulated_text
 from isoviz.planner.layout_choice.use import Use
 from isoviz.planner.options import Options
 from isoviz.planner.plan_file import fields_at, layout_at, space_at
@@ -43,8 +45,12 @@ class RankedLayout:
         return f"{self.layout}: {format_seconds(self.weighted)}"
 
 
-@dataclass(frozen=True)
-class LayoutChoice:
+MOST_PLOTS = 3
+"""Pairs of uses that have a plot: those of the first uses."""
+
+
+@dataclass(frozen=True, repr=False)
+class LayoutChoice(Told):
     """Layouts for an array that is used in several ways, the best first.
 
     `array` is the array in the best layout. `candidates` are ranked: the least weighted time first; of times that differ by less
@@ -99,18 +105,32 @@ class LayoutChoice:
         array = Instance(self.array.memory, self.array.space, self.array.fields, chosen.layout)
         return tuple(use.transfer(array) for use in self.uses)
 
-    def __str__(self) -> str:
-        from isoviz.machines.memory import emulated_text
-
-        space, fields = self.array.space, self.array.fields
-        lines = [f"layouts of ({space}; {fields}) in {self.array.memory} on {self.machine_name}, the least weighted time first"]
-        lines += [f"use {number}: {format_weight(use.weight)} × {use}" for number, use in enumerate(self.uses, 1)]
-        names = ["weighted", *(f"use {number}" for number in range(1, len(self.uses) + 1)), "layout", "padding", "runs"]
-        lines += _columns([names, *(self._row(each) for each in self.candidates)])
-        lines.append(self.effort)
-        if said := emulated_text(self.emulated):
-            lines.append(said)
-        return "\n".join(lines)
+    def document(self) -> Document:
+        """The uses, the ranked layouts, and for pairs of uses what is gained against what."""
+        numbers = range(1, len(self.uses) + 1)
+        payload = self.array.space.volume * self.array.fields.nbytes
+        rows: list[tuple[Cell, ...]] = [
+            (
+                *(Quantity(seconds, "seconds") for seconds in (each.weighted, *each.times)),
+                Code(str(each.layout)),
+                format_share(each.padding / payload) if each.padding else "none",
+                ", ".join(f"{dim} {format_bytes(run)}" for dim, run in each.runs),
+            )
+            for each in self.candidates
+        ]
+        header = ("weighted", *(f"use {number}" for number in numbers), "layout", "padding", "runs along")
+        pairs = itertools.islice(itertools.combinations(range(len(self.uses)), 2), MOST_PLOTS)
+        title = f"Layouts of ({self.array.space}; {self.array.fields}) in {self.array.memory} on {self.machine_name}"
+        return Document(
+            title,
+            [
+                Points([f"use {number}: {format_weight(use.weight)} × {use}" for number, use in enumerate(self.uses, 1)]),
+                Table(header, rows, "The least weighted time first", marked=[0]),
+                Points([f"{self.effort}.", *filter(None, [emulated_text(self.emulated)])]),
+                *[Picture("trade_off_figure", (self, *pair)) for pair in pairs if len(self.trade_off(*pair)) > 1],
+            ],
+            f"{title}: {self.best.layout} is best",
+        )
 
     @property
     def effort(self) -> str:
@@ -118,20 +138,10 @@ class LayoutChoice:
         ended = "stopped before all that may gain were planned" if self.stopped else "no other one of them can gain a thousandth"
         return f"{self.considered} layouts considered, {self.plans} plans made; {ended}"
 
-    def _row(self, each: RankedLayout) -> list[str]:
-        padding = format_share(each.padding / (self.array.space.volume * self.array.fields.nbytes)) if each.padding else "none"
-        runs = ", ".join(f"{dim} {format_bytes(run)}" for dim, run in each.runs)
-        return [*(format_seconds(seconds) for seconds in (each.weighted, *each.times)), str(each.layout), padding, runs]
-
 
 def format_weight(weight: float) -> str:
     """A weight for people, such as `3` or `0.25`."""
     return f"{weight:.6g}"
-
-
-def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 # The result of `find_layout` as a JSON object, in bytes and seconds, and back.

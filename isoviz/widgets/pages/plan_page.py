@@ -308,10 +308,8 @@ def _static(
     """The picture of each value with its tables, for viewers without scripts and for paper."""
     from isoviz.figures.charts.svg import escape
     from isoviz.figures.document_html import told_html
-    from isoviz.figures.machines.machine_html import machine_html
-    from isoviz.figures.plans.explanation_html import winner_map_html
     from isoviz.figures.plans.transfer_html import transfer_html
-    from isoviz.figures.traces.trace_html import comparison_html, curve_html
+    from isoviz.figures.traces.trace_html import comparison_html
     from isoviz.figures.vortex.switch_picture import switch_html
     from isoviz.planner.explanation.plan_document import plan_title
 
@@ -320,11 +318,11 @@ def _static(
     shown += [told_html(trace)] if trace is not None else []
     if trace is not None and stored is not None:
         shown.append(comparison_html(trace, stored, names=("pipelined", "stored and forwarded")))
-    shown += [curve_html(curve, plots=False)] if curve is not None else []
+    shown += [told_html(curve, plots=False)] if curve is not None else []
     shown.append(told_html(plan, machine))
     shown += [told_html(explanation, plots=False)] if explanation is not None else []
-    shown += [winner_map_html(winners, plots=False)] if winners is not None else []
-    shown += [transfer_html(plan.transfer), machine_html(machine)]
+    shown += [told_html(winners, plots=False)] if winners is not None else []
+    shown += [transfer_html(plan.transfer), told_html(machine)]
     shown += [switch_html(switch)] if (switch := vortex_of(machine)) is not None else []
     return [*(f"<section>{each}</section>" for each in shown), f"<footer>isoviz {escape(__version__)}</footer>"]
 

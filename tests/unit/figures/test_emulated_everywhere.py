@@ -32,7 +32,7 @@ from isoviz.planner import (
     sweep,
 )
 from isoviz.planner.explanation.curves.chunk_curve import ChunkCurve
-from isoviz.planner.explanation.explanation import Sweep
+from isoviz.planner.explanation.curves.sweeping import Sweep
 from isoviz.runtime import Report, Trace
 
 FILE = """

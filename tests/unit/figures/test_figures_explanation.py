@@ -16,7 +16,8 @@ from isoviz.figures.document_html import told_html
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import preset
 from isoviz.planner import Explanation, Options, Sweep, Transfer, explain
-from isoviz.planner.explanation.explanation import SweepPoint, Turn
+from isoviz.planner.explanation.curves.sweeping import SweepPoint
+from isoviz.planner.explanation.explanation import Turn
 from isoviz.planner.explanation.explanation_words import layout_text
 
 MACHINE = preset("two-node")

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz import checks
 from isoviz.checks import expect
+from isoviz.document import Document, Part, Picture, Prose, Quantity, Section, Table, Told
 from isoviz.errors import LimitError, TransferError
 from isoviz.layouts import ChunkSequence
 from isoviz.machines import Machine, MachineLike
+from isoviz.machines.memory import emulated_text
 from isoviz.planner.build_plan import make_plan
 from isoviz.planner.one_path.hop_facts import chunk_bytes, conversion_hop, path_clock, path_orders, plan_facts
 from isoviz.planner.one_path.optimum import best_feasible_choice, with_larger_chunks
@@ -27,6 +29,7 @@ from isoviz.planner.paths.routes import Route
 from isoviz.planner.plan import Plan
 from isoviz.planner.planners import machine_of
 from isoviz.planner.problem import Problem, channels_in_mean, machine_in_mean
+from isoviz.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -53,8 +56,8 @@ class ChunkPoint(NamedTuple):
     fits: bool
 
 
-@dataclass(frozen=True)
-class ChunkCurve:
+@dataclass(frozen=True, repr=False)
+class ChunkCurve(Told):
     """Predicted seconds over chunk bytes, for the path of a plan.
 
     `points` are sorted by size. `chosen` is the point of the plan itself. `limit` is the bound on a slot in bytes; None if the
@@ -73,16 +76,33 @@ class ChunkCurve:
         least = min(point.seconds for point in fitting)
         return next(point for point in fitting if point.seconds <= least * (1 + 1e-9))
 
-    def __str__(self) -> str:
-        from isoviz.machines.memory import emulated_text
-        from isoviz.units import format_bytes, format_seconds
-
+    def document(self) -> Document:
+        """The minimum and the choice in words, and all points as a plot and as a table."""
         best, own = self.best, self.chosen
-        return (
-            f"least time {format_seconds(best.seconds)} with chunks of {format_bytes(best.chunk_bytes)}; the plan takes"
+        said = (
+            f"Least time {format_seconds(best.seconds)} with chunks of {format_bytes(best.chunk_bytes)}; the plan takes"
             f" {format_bytes(own.chunk_bytes)}: {format_seconds(own.seconds)}, stored and forwarded"
             f" {format_seconds(own.stored_seconds)}"
-        ) + (f"; {said}" if (said := emulated_text(self.plan.emulated)) else "")
+        ) + (f"; {emulated}" if (emulated := emulated_text(self.plan.emulated)) else "")
+        rows = [
+            (
+                Quantity(point.chunk_bytes, "bytes"),
+                f"{point.per_chunk:,}" if point.per_chunk else "smaller blocks",
+                Quantity(point.chunks, "count"),
+                Quantity(point.seconds, "seconds"),
+                Quantity(point.stored_seconds, "seconds"),
+                "the plan" if point == own else "minimum" if point == best else "" if point.fits else "does not fit",
+            )
+            for point in self.points
+        ]
+        header = ("chunk", "blocks", "chunks", "pipelined", "stored and forwarded", "")
+        chosen = [number for number, point in enumerate(self.points) if point == own]
+        parts: list[Part] = [
+            Prose(f"{said}."),
+            Picture("chunk_curve_figure", (self,)),
+            Table(header, rows, numbers=(1,), marked=chosen),
+        ]
+        return Document("Predicted time over the chunk size", [Section("Chunks of other sizes, on the same path", parts)], said)
 
 
 def chunk_curve(plan: Plan, machine: MachineLike | None = None, options: Options | None = None) -> ChunkCurve:

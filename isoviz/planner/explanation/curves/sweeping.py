@@ -5,27 +5,32 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Generator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from isoviz import checks
+from isoviz.document import Document, Picture, Prose, Quantity, Table, Told
 from isoviz.errors import InputError, LayoutError, LimitError, TransferError, show
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
+from isoviz.machines.memory import emulated_text
 from isoviz.planner.explanation.curves.scaling import resized
-from isoviz.planner.explanation.curves.winner_map import MapPoint, MapTurn, Way, WinnerMap
-from isoviz.planner.explanation.explanation import Sweep, SweepPoint
+from isoviz.planner.explanation.curves.winner_map import MapPoint, MapTurn, Way, WinnerMap, letter
+from isoviz.planner.explanation.explanation_words import path_text
 from isoviz.planner.full import search
 from isoviz.planner.one_path.optimum import clock_of
 from isoviz.planner.options import Options
 from isoviz.planner.planning_work import PLAN_STEPS, STEPS_PER_SECOND, Work
 from isoviz.planner.problem import Problem
 from isoviz.planner.transfer import Instance, Transfer, check_arguments, check_ends
+from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine, MachineLike
     from isoviz.planner.one_path.choice import Choice
 
-PARAMETERS = ("slot_limit", "size")
+PARAMETERS = {"slot_limit": "slot limit TH", "size": "bytes that move"}
+"""The parameters of a sweep, and what they are called."""
 MAP_PARAMETERS = ("run", "runs")
 MAP_SECONDS = 10.0
 """The planning time of a map, unless the options give another one."""
@@ -34,6 +39,69 @@ _RUNS, _COUNTS = (3, 20), (0, 14)
 _BYTES = FieldSpace.of({"v": "u1"})
 _EVERY = 8
 """Points of a map after which there is a better one to show."""
+
+
+@dataclass(frozen=True)
+class SweepPoint:
+    """The best plan at one value of the parameter: predicted seconds, steady-state bytes per second, and its path."""
+
+    value: float
+    seconds: float
+    throughput: float
+    memories: tuple[str, ...]
+    channels: tuple[str, ...]
+    converting: int | None
+
+    @property
+    def way(self) -> tuple[tuple[str, ...], int | None]:
+        """What distinguishes its path: channels, and the converting hop."""
+        return self.channels, self.converting
+
+
+@dataclass(frozen=True, repr=False)
+class Sweep(Told):
+    """Predicted time over one parameter, with everything else unchanged.
+
+    `parameter` is "slot_limit" (TH, bytes) or "size" (bytes that move). `points` are sorted by growing value. `now` is the value
+    in the given transfer. `emulated` names the emulated memories of all paths.
+    """
+
+    parameter: str
+    unit: str
+    now: float
+    points: tuple[SweepPoint, ...]
+    emulated: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """What the parameter is called."""
+        return PARAMETERS.get(self.parameter, self.parameter)
+
+    @cached_property
+    def letters(self) -> dict[tuple[tuple[str, ...], int | None], str]:
+        """The winning paths in the order in which they win, each with a letter: by its channels, and its converting hop."""
+        return {way: letter(number) for number, way in enumerate(dict.fromkeys(point.way for point in self.points))}
+
+    def text(self, value: float) -> str:
+        """A value of the parameter for people."""
+        return format_bytes(value) if self.unit == "B" else f"{value:,.6g}"
+
+    def document(self) -> Document:
+        """The best plan at every value, as a plot and as a table."""
+        rows = [
+            (
+                self.text(point.value),
+                Quantity(point.seconds, "seconds"),
+                Quantity(point.throughput, "rate"),
+                self.letters[point.way],
+                path_text(point.memories, point.converting),
+            )
+            for point in self.points
+        ]
+        table = Table((self.words, "time", "steady rate", "", "path (⇒ changes the order)"), rows, numbers=(0,))
+        title = f"Predicted time over {self.words}"
+        remark = [Prose(emulated_text(self.emulated))] if self.emulated else []
+        return Document(title, [*remark, Picture("sweep_figure", (self,)), table], f"{title}, now {self.text(self.now)}")
 
 
 @overload

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from isoviz.document import Document, Listing, Picture, Points, Section, Table, Told, aligned
 from isoviz.machines import ChannelKind
 from isoviz.machines.memory import emulated_text
 from isoviz.planner.explanation.explanation_words import counted, path_text
@@ -58,8 +58,8 @@ class MapTurn:
         return f"{self.value:,}" if self.axis == "runs" else format_bytes(self.value)
 
 
-@dataclass(frozen=True)
-class WinnerMap:
+@dataclass(frozen=True, repr=False)
+class WinnerMap(Told):
     """The fastest path for vectors, by the length of their runs and by their number, between the ends of a transfer.
 
     A vector is `runs` runs of `run` bytes. `gaps` says at which ends a gap as long as a run follows each: "both ends",
@@ -95,17 +95,17 @@ class WinnerMap:
     def names(self) -> tuple[str, ...]:
         """The ways in words. Where two would read alike, what tells them apart follows: their memories, or some channels."""
         words = [way.words for way in self.ways]
-        often = Counter(words)
         for number, way in enumerate(self.ways):
-            alike = [other for other in self.ways if other.words == way.words]
-            if often[way.words] < 2:
-                continue
-            same = [other for other in alike if (other.memories, other.converting) == (way.memories, way.converting)]
-            apart = [name for hop, name in enumerate(way.channels) if any(other.channels[hop] != name for other in same)]
-            if len(same) < len(alike):
-                apart.insert(0, path_text(way.memories, way.converting))
-            words[number] += f" ({', '.join(apart)})"
+            apart = self._apart(way)
+            if any(other.words == way.words and _stops(other) != _stops(way) for other in self.ways):
+                apart.insert(0, path_text(*_stops(way)))
+            words[number] += f" ({', '.join(apart)})" if apart else ""
         return tuple(words)
+
+    def _apart(self, way: Way) -> list[str]:
+        """The channels that tell a way from others with the same words and memories."""
+        same = [other for other in self.ways if other.words == way.words and _stops(other) == _stops(way)]
+        return [name for hop, name in enumerate(way.channels) if any(other.channels[hop] != name for other in same)]
 
     def label(self, way: int) -> str:
         """A way in a sentence: its letter and the kinds of its channels."""
@@ -142,17 +142,39 @@ class WinnerMap:
         often = f" T is the mean of {self.reuse:,} starts." if self.reuse > 1 else ""
         return f"A point is a vector of bytes: runs of one length, at {both} with a gap as long behind each of them.{often}"
 
-    def __str__(self) -> str:
-        letters = [letter(number) for number in range(len(self.ways))]
-        lines = [self.title, f"  {self.meaning}"]
-        lines += [f"  {mark}  {name}" for mark, name in zip(letters, self.names, strict=True)]
-        heads = [_short(runs) for runs in self.rows]
-        width = max(map(len, [*heads, *letters]), default=1)
-        lines.append("  " + "run \\ runs".rjust(10) + "".join(f" {head:>{width}}" for head in heads))
-        for run in self.columns:
-            marks = [letters[point.way] if (point := self.at.get((run, runs))) else "–" for runs in self.rows]
-            lines.append(f"  {format_bytes(run):>10}" + "".join(f" {mark:>{width}}" for mark in marks))
-        return "\n".join([*lines, *(f"  {each}" for each in map_said(self))])
+    def document(self) -> Document:
+        """The map, what it says, the paths, and the winner for every vector; in HTML with its T."""
+        ways = [
+            (letter(number), way.words, path_text(*_stops(way)), ", ".join(self._apart(way)))
+            for number, way in enumerate(self.ways)
+        ]
+
+        def cell(run: int, runs: int, *, timed: bool) -> str:
+            point = self.at.get((run, runs))
+            return "–" if point is None else letter(point.way) + (f" {format_seconds(point.seconds)}" if timed else "")
+
+        def rows(*, timed: bool) -> list[tuple[str, ...]]:
+            return [(format_bytes(run), *(cell(run, runs, timed=timed) for runs in self.rows)) for run in self.columns]
+
+        short = Listing("\n".join(aligned([("run \\ runs", *map(_short, self.rows)), *rows(timed=False)], ())))
+        whole = ("bytes of a run", *(counted(runs, "run") for runs in self.rows))
+        timed = Table(whole, rows(timed=True), "The fastest path and T for every vector tried", numbers=(0,), is_folded=True)
+        return Document(
+            self.title,
+            [
+                Points([self.meaning]),
+                Table(("", "channels", "memories (⇒ changes the order)", ""), ways),
+                Picture("winner_map_figure", (self,)),
+                short,
+                Points(map_said(self)),
+                Section("Every point", [timed]),
+            ],
+            self.title,
+        )
+
+
+def _stops(way: Way) -> tuple[tuple[str, ...], int | None]:
+    return way.memories, way.converting
 
 
 def letter(number: int) -> str:
