@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from isoviz.course.shown import Shown
+
 from isoviz.bench.table import Row, Table
 from isoviz.course.checking import Shown, judged_again
 from isoviz.course.classroom import drawn, learner_seed, new_folder
@@ -19,6 +21,7 @@ from isoviz.course.functions import Function
 from isoviz.course.lessons import every_exercise
 from isoviz.course.progress import Attempt, digest
 from isoviz.course.report import ClassReport
+from isoviz.document import Document, Points, Prose
 from isoviz.units import format_seconds
 
 LEARNERS = 20
@@ -32,10 +35,8 @@ class CourseTable(Table):
 
     def to_page(self) -> str:
         """Markdown: the table and its notes."""
-        head, *rest = self.cells()
-        table = "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rest))
-        notes = "\n".join(f"- {note}" for note in self.notes)
-        return f"# The course\n\n`python -m benchmarks course`: {self.title}.\n\n{table}\n\n{notes}\n"
+        said = Prose(f"python -m benchmarks course: {self.title}.")
+        return Document("The course", [said, self.table(), Points(self.notes)]).markdown()
 
 
 def measure() -> CourseTable:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from benchmarks.everyday_transfers import EVERYDAY, Everyday
 from isoviz.bench.table import Row, Table, where_known
+from isoviz.document import Document, Points, Prose
 from isoviz.machines import Machine, preset
 from isoviz.planner import CACHE, Options, Plan, plan, plan_by_path
 from isoviz.planner.explanation.explanation_words import path_text
@@ -31,12 +32,9 @@ class EverydayTable(Table):
 
     def to_page(self) -> str:
         """Markdown: the table, then a section for each transfer."""
-        head, *rest = self.cells()
-        lines = [head, ["---"] * len(head), *rest]
-        table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-        notes = "\n".join(f"- {note}" for note in self.notes)
-        sections = "\n\n".join(_section(number, each) for number, each in enumerate(self.rows, start=1))
-        return f"# Everyday transfers\n\n`python -m benchmarks everyday`: {self.title}.\n\n{table}\n\n{notes}\n\n{sections}\n"
+        said = Prose(f"python -m benchmarks everyday: {self.title}.")
+        head = Document("Everyday transfers", [said, self.table(), Points(self.notes)]).markdown()
+        return "\n\n".join([head.rstrip(), *(_section(number, each) for number, each in enumerate(self.rows, start=1))]) + "\n"
 
 
 def measure() -> EverydayTable:

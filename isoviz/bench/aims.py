@@ -77,9 +77,6 @@ COLUMNS: dict[str, tuple[str, Callable[[Any], str]]] = {
 class AimsTable(Table):
     """A table whose figures are seconds or shares, as each row says."""
 
-    def __str__(self) -> str:
-        return str(Table(self.name, self.title, self.columns, self.written(), self.notes, self.machine))
-
     def written(self) -> list[Row]:
         """The rows with their figures as text."""
         found: list[Row] = []

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from isoviz.bench.table import Row, Table
+from isoviz.document import Document, Plot, Points, Prose
 from isoviz.figures.charts.theme import DIMENSION_COLOURS, colour
 from isoviz.figures.plots.bokeh_plot import Axis, add_hover, add_legend, new_plot
 from isoviz.figures.plots.predictions import MARKERS
@@ -35,17 +36,10 @@ class MultipathTable(Table):
 
     def to_page(self) -> str:
         """A page: planning time over compute nodes as a figure, and the table."""
-        from isoviz.figures.charts.html_parts import items, table
-        from isoviz.figures.charts.svg import escape
-        from isoviz.figures.page import page
-        from isoviz.figures.plots.bokeh_plot import plot_html
+        from isoviz.figures.page import document_page
 
-        headings = [text for text, _ in self.columns.values()]
-        cells = [[write(row[key]) for key, (_, write) in self.columns.items()] for row in self.rows]
-        shown = table(self.title, headings, cells, numbers=range(1, len(headings)))
-        header = f"<header><h1>{escape('Planning several paths')}</h1></header>"
-        figure = plot_html(growth_figure, self.rows)
-        return page("Planning several paths", [header, f"<section>{figure}{shown}{items(self.notes)}</section>"])
+        figure = Plot("growth", "Planning time", lambda: growth_figure(self.rows))
+        return document_page(Document("Planning several paths", [figure, Prose(self.title), self.table(), Points(self.notes)]))
 
 
 def growth_figure(rows: Sequence[Row]) -> Any:

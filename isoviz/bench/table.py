@@ -7,14 +7,15 @@ import platform
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from isoviz.document import aligned
+from isoviz.document import Document, Points, Told
+from isoviz.document import Table as Cells
 
 Row = Mapping[str, Any]
 
@@ -40,8 +41,8 @@ def _processor() -> str:
         return platform.processor() or platform.machine()
 
 
-@dataclass(frozen=True)
-class Table:
+@dataclass(frozen=True, repr=False)
+class Table(Told):
     """Rows of one benchmark. `columns` maps keys of the rows to (heading, how to write a value)."""
 
     name: str
@@ -62,21 +63,30 @@ class Table:
         }
 
     def to_page(self) -> str:
-        """The page of a benchmark that has one (`Suite.page`), as HTML or Markdown."""
-        raise NotImplementedError
+        """The page of a benchmark that has one (`Suite.page`), as Markdown, or as HTML where it has plots."""
+        return self.document().markdown()
 
     def check_place(self, path: str) -> None:
         """Refuse a file that must not hold this table (InputError). Most tables may be anywhere."""
 
-    def cells(self) -> list[list[str]]:
-        """The headings, and the rows as text."""
-        first = [heading for heading, _ in self.columns.values()]
-        return [first, *([write(row[key]) for key, (_, write) in self.columns.items()] for row in self.rows)]
+    def written(self) -> Sequence[Row]:
+        """The rows as the columns write them."""
+        return self.rows
 
-    def __str__(self) -> str:
-        lines = [self.title, ", ".join(f"{value}" if key != "cores" else f"{value} cores" for key, value in self.machine.items())]
-        lines += aligned(self.cells(), left=(0,))
-        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+    def table(self, rows: Sequence[Row] | None = None, without: Collection[str] = ()) -> Cells:
+        """The rows, or some of them, in the columns but those without which they are told."""
+        columns = {key: column for key, column in self.columns.items() if key not in without}
+        cells = [[write(row[key]) for key, (_, write) in columns.items()] for row in (self.written() if rows is None else rows)]
+        return Cells([heading for heading, _ in columns.values()], cells, numbers=range(1, len(columns)))
+
+    def known(self) -> str:
+        """The machine and the date."""
+        return ", ".join(f"{value} cores" if key == "cores" else f"{value}" for key, value in self.machine.items())
+
+    def document(self) -> Document:
+        """The rows, the machine and the notes."""
+        notes = [Points([f"note: {note}" for note in self.notes])] if self.notes else []
+        return Document(self.title, [Points([self.known()]), self.table(), *notes], self.title)
 
 
 def seconds_of(action: Callable[[], object]) -> float:

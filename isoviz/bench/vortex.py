@@ -16,7 +16,6 @@ import numpy as np
 
 import isoviz.rma
 from isoviz.bench.aims import COLUMNS, AimsTable, compared
-from isoviz.bench.table import Table
 from isoviz.document import Document, Facts, Prose, Section, share
 from isoviz.document import Table as Cells
 from isoviz.errors import InputError, InternalError
@@ -365,7 +364,7 @@ NOTES = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class VortexTable(AimsTable):
     """Rows of speed, and sections with figures of the switch."""
 
@@ -378,13 +377,11 @@ class VortexTable(AimsTable):
         return f"{super().__str__()}\n\n{Document('the switch, simulated', self.figures)}"
 
     def to_page(self) -> str:
-        headings, *rows = Table(self.name, "", self.columns, self.written()).cells()
-        kept = [k for k, heading in enumerate(headings) if heading != "predicted"]
-        speed = Cells([headings[k] for k in kept], [[row[k] for k in kept] for row in rows], numbers=range(2, len(kept)))
         facts = Facts([(str(key), str(value)) for key, value in self.machine.items()])
         notes = [Prose(f"{note[0].upper()}{note[1:]}.") for note in self.notes]
         head = Prose("Figures of the switch are simulated, and the same on every computer: seeds decide them. Speed is measured.")
-        measured = Section("Speed", [Prose(f"{self.title[0].upper()}{self.title[1:]}."), facts, speed, *notes])
+        said = Prose(f"{self.title[0].upper()}{self.title[1:]}.")
+        measured = Section("Speed", [said, facts, self.table(without=("predicted",)), *notes])
         return Document("The switch of a Data Vortex", [head, *self.figures, measured]).markdown()
 
 

@@ -10,11 +10,13 @@ from isoviz.cli.output import whole_number
 from isoviz.errors import printable
 
 if TYPE_CHECKING:
+    from isoviz.document import Document
     from isoviz.runtime.ledger.ledger import Ledger
     from isoviz.runtime.ledger.ledger_entry import LedgerEntry
     from isoviz.runtime.ledger.prediction_errors import ErrorSummary, Outcome
 
-LISTED = 15
+LISTED, MOST_ON_PAGE = 15, 500
+"""Runs that are listed as text, unless a number is given, and on a page."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -57,11 +59,14 @@ def run(args: argparse.Namespace) -> int:
     entries = [each for each in reading.entries if args.machine in (None, each.machine)]
     entries = entries[-args.last :] if args.last is not None else entries
     if args.output is not None:
-        write_file(args.output, _page(entries).encode(), book.path)
+        from isoviz.figures.page import document_page
+
+        page = document_page(_document(entries, book, reading.unreadable, MOST_ON_PAGE))
+        write_file(args.output, page.encode(), book.path)
     if args.json:
         print_json(_summary(entries, book, reading.unreadable))
     elif args.output is None:
-        print_text(_text(entries, book, reading.unreadable, LISTED if args.last is None else args.last))
+        print_text(_document(entries, book, reading.unreadable, LISTED if args.last is None else args.last))
     return 0
 
 
@@ -95,47 +100,34 @@ def _summary(entries: Sequence[LedgerEntry], book: Ledger, unreadable: int) -> d
     }
 
 
-def _page(entries: Sequence[LedgerEntry]) -> str:
-    from isoviz.figures.prediction_page import prediction_page
-
-    found = _ways(entries)
-    trial, model = "Predicted by a trial just before the run.", "Predicted by the throughput functions of the channels alone."
-    ways = [("By a trial", trial, found["trial"]), ("By the model alone", model, found["model"])]
-    return prediction_page("Predictions and runs", ways)
-
-
-def _text(entries: Sequence[LedgerEntry], book: Ledger, unreadable: int, listed: int) -> str:
-    from isoviz.document import aligned
+def _document(entries: Sequence[LedgerEntry], book: Ledger, unreadable: int, listed: int) -> Document:
+    """Errors by path of both ways to predict, of the channels, and the last runs."""
+    from isoviz.document import Document, Points, Prose, Section, Table
+    from isoviz.planner.explanation.explanation_words import counted
     from isoviz.runtime.ledger.ledger_entry import hop_outcomes
+    from isoviz.runtime.ledger.prediction_document import error_table, way_parts
     from isoviz.runtime.ledger.prediction_errors import by_path
 
+    title = "Predictions and runs"
     if not entries:
-        return f"no runs in {printable(str(book.path))}; `isoviz run FILE` makes one"
+        return Document(title, [Prose(f"No runs in {printable(str(book.path))}; `isoviz run FILE` makes one.")])
     days = sorted({each.date[:10] for each in entries})
     span = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
-    count = f"{len(entries):,} runs" if len(entries) > 1 else "1 run"
-    lines = [f"{count}, {span}, in {printable(str(book.path))}"]
-    if unreadable:
-        lines.append(f"{unreadable:,} line{'s'[: unreadable > 1]} could not be read")
+    said = [f"{counted(len(entries), 'run')}, {span}, in {printable(str(book.path))}"]
+    said += [f"{counted(unreadable, 'line')} could not be read"] if unreadable else []
+    told = {
+        "trial": ("By a trial", "Predicted by a trial just before the run."),
+        "model": ("By the model alone", "Predicted by the throughput functions of the channels alone."),
+    }
+    ways = [
+        Section(told[way][0], [Prose(told[way][1]), *way_parts(outcomes)]) for way, outcomes in _ways(entries).items() if outcomes
+    ]
     hops = by_path(hop_outcomes(_real(entries)))
-    head = ("median error", "95 % below", "measured ÷ predicted time", "in their interval")
-    rows: list[tuple[str, ...]] = []
-    for title, found in zip(("by a trial", "by the model alone"), _ways(entries).values(), strict=True):
-        if found:
-            rows += [(title, "runs", *head), *map(_errors, _summaries(found)), ("",) * 6]
-    rows += [("channel, by the model", "hops", *head), *map(_errors, hops)]
-    lines += ["", *aligned(rows, left=(0,))]
-    shown = entries[-listed:]
-    head_of_runs = ("date", "bytes", "transfer", "predicted", "expected", "measured", "error", "")
-    lines += ["", *aligned([head_of_runs, *map(_row, reversed(shown))], left=(0, 2, 7))]
-    return "\n".join(lines)
-
-
-def _errors(each: ErrorSummary) -> tuple[str, ...]:
-    from isoviz.runtime.ledger.prediction_errors import factor_text, percent_text
-
-    coverage = "-" if each.coverage is None else percent_text(each.coverage)
-    return each.path, f"{each.count:,}", percent_text(each.median), percent_text(each.tail), factor_text(each.ratio), coverage
+    channels = [Section("Channels, by the model", [error_table(hops)])] if hops else []
+    shown = list(map(_row, reversed(entries[-listed:])))
+    header = ("date", "bytes", "transfer", "predicted", "expected", "measured", "error", "")
+    last = Section("The last runs", [Table(header, shown, numbers=(1, 3, 4, 5, 6))])
+    return Document(title, [Points(said), *ways, *channels, last])
 
 
 def _row(each: LedgerEntry) -> tuple[str, ...]:

@@ -217,6 +217,7 @@ def _row(group: _Group, sources: str, destinations: str, notes: _Notes, *, big: 
     channel = group.channel
     resources = [resource for resource, _ in channel.resources]
     uses = f"uses {resource_families(resources) if big else ', '.join(resources)}" if resources else ""
+    further = "; ".join(filter(None, (_further(channel), uses)))
     setup = format_seconds(channel.setup) if channel.setup else ""
     more = f"{setup and ' + '}{format_seconds(channel.conversion_setup)} converting" if channel.conversion_setup else ""
     return (
@@ -228,7 +229,7 @@ def _row(group: _Group, sources: str, destinations: str, notes: _Notes, *, big: 
         format_bytes(channel.throughput.inverse(channel.peak / 2)),
         setup + more,
         format_bytes(channel.alignment) if channel.alignment != 1 else "",
-        " ".join(filter(None, map(notes.mark, (channel.provenance, _further(channel), uses)))),
+        " ".join(filter(None, map(notes.mark, (channel.provenance, further)))),
     )
 
 

@@ -26,6 +26,7 @@ from isoviz.backends.pages import page_aligned
 from isoviz.bench.aims import COLUMNS, AimsTable, row
 from isoviz.bench.gpu.peers import torch_peer
 from isoviz.bench.table import Row, seconds_of, two_digits, where_known
+from isoviz.document import Document, Facts, Part, Points, Prose, Section
 from isoviz.errors import InputError, VerificationError
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind
@@ -306,7 +307,7 @@ UNSHOWN = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GpuTable(AimsTable):
     """Rows of all parts. `is_real` is false on the driver of the tests, whose figures say nothing."""
 
@@ -326,26 +327,18 @@ class GpuTable(AimsTable):
 
     def to_page(self) -> str:
         """Markdown: the device, the aims and what is missing, then a table for each part."""
-        machine = "\n".join(f"| {name} | {value} |" for name, value in self.machine.items())
         aimed = [each for each in self.rows if each["met"] is not None]
         met = sum(each["met"] for each in aimed)
-        parts = [f"# The GPU\n\n`isoviz bench gpu`: {self.title}."]
-        if not self.is_real:
-            parts.append(f"**{FAKE}.**")
-        parts.append(f"| | |\n| --- | --- |\n{machine}")
-        parts.append(f"{met} of {len(aimed)} aims are met. {UNSHOWN}")
-        if absent := missing(self.rows):
-            parts.append("Missing:\n\n" + "\n".join(f"- {each}" for each in absent))
-        for part, rows in groupby(self.written(), lambda each: each["part"]):
-            parts.append(f"## {part[0].upper()}{part[1:]}\n\n{self._part(list(rows))}")
-        parts.append("## How it was measured\n\n" + "\n".join(f"- {note}" for note in self.notes))
-        return "\n\n".join(parts) + "\n"
-
-    def _part(self, rows: Sequence[Row]) -> str:
-        keys = [key for key in self.columns if key != "part" and any(each[key] not in (None, "-") for each in rows)]
-        lines = [" | ".join(self.columns[key][0] for key in keys), " | ".join("---" for _ in keys)]
-        lines += [" | ".join(self.columns[key][1](each[key]).replace("|", "\\|") for key in keys) for each in rows]
-        return "\n".join(f"| {line} |" for line in lines)
+        absent = missing(self.rows)
+        parts: list[Part] = [Prose(f"isoviz bench gpu: {self.title}."), *([] if self.is_real else [Prose(f"{FAKE}.")])]
+        parts += [Facts([(str(name), str(value)) for name, value in self.machine.items()])]
+        parts += [Prose(f"{met} of {len(aimed)} aims are met. {UNSHOWN}")]
+        parts += [Prose("Missing:"), Points(absent)] if absent else []
+        parts += [
+            Section(f"{part[0].upper()}{part[1:]}", [self.table(list(rows), without=("part",))])
+            for part, rows in groupby(self.written(), lambda each: each["part"])
+        ]
+        return Document("The GPU", [*parts, Section("How it was measured", [Points(self.notes)])]).markdown()
 
 
 def completed(found: Row) -> Row:

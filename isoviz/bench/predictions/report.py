@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from isoviz.bench.predictions.regret import GOAL, plan_words, share_within
 from isoviz.bench.table import Row, Table
+from isoviz.document import Points, Prose, Section
 from isoviz.planner.time.spread import spread_prediction
+from isoviz.runtime.ledger.prediction_document import prediction_document
 from isoviz.runtime.ledger.prediction_errors import (
     MEDIAN_GOAL,
     TAIL_GOAL,
@@ -170,19 +172,13 @@ class PredictionTable(Table):
 
     def to_page(self) -> str:
         """A page: predicted against measured as plots and as tables."""
-        from isoviz.figures.charts.html_parts import heading, items, paragraph, table
-        from isoviz.figures.prediction_page import prediction_page
+        from isoviz.figures.page import document_page
 
-        more = []
-        if self.regret is not None:
-            headings = [text for text, _ in self.regret.columns.values()]
-            cells = [[write(row[key]) for key, (_, write) in self.regret.columns.items()] for row in self.regret.rows]
-            shown = table(self.regret.title, headings, cells, numbers=range(1, len(headings) - 1))
-            more.append(heading("Regret", 2) + shown + items(self.regret.notes))
-        known = ", ".join(f"{value}{' cores' if key == 'cores' else ''}" for key, value in self.machine.items())
-        more.append(heading("Measured on", 2) + paragraph(known) + items(self.notes))
+        regret = self.regret
+        more = [] if regret is None else [Section("Regret", [Prose(regret.title), regret.table(), Points(regret.notes)])]
+        more.append(Section("Measured on", [Prose(self.known()), Points(self.notes)]))
         ways = [("By a trial", TRIAL, self.trials), ("By the model alone", MODEL, self.model)]
-        return prediction_page(self.title[0].upper() + self.title[1:], ways, more)
+        return document_page(prediction_document(self.title[0].upper() + self.title[1:], ways, more))
 
 
 def tabled(found: Measurements, machine: Machine, seed: int, sizes: tuple[int, int], repeat: int) -> PredictionTable:

@@ -148,11 +148,8 @@ class Drawing:
             self._groups += 1
             name = f"{ID}-{self._groups}"
             (x, y), *others = places
-            self.open(id=name if others else None, transform=f"translate({number(x)} {number(y)})")
-            self._parts += parts
-            self.close()
-            for to_x, to_y in others:
-                self.element("use", href=f"#{name}", x=to_x - x, y=to_y - y)
+            self._parts += [f'<g id="{name}" transform="translate({number(x)} {number(y)})">', *parts, "</g>"]
+            self._parts += [f'<use href="#{name}" x="{number(to_x - x)}" y="{number(to_y - y)}"/>' for to_x, to_y in others]
 
     def open(self, tag: str = "g", /, **attributes: object) -> None:
         self._parts.append(f"<{tag}{self.attributes(**attributes)}>")
@@ -252,7 +249,7 @@ class Drawing:
                 if value in themes.TOKENS and self.theme == "auto":
                     self._used[value] = None
                     self._paint[name, value] = None
-                    classes.append(f"{name[0]}-{value}")
+                    classes.append(_class(name, value))
                 value = themes.colour(value, self.theme)
             if isinstance(value, float):
                 value = number(value) if abs(value) >= 1 or value == 0 else f"{value:.3g}"
@@ -271,7 +268,8 @@ class Drawing:
         background = f"<rect{self.attributes(width=width, height=height, rx=6, fill='paper')}/>"
         sheet = ""
         if self._paint:
-            rules = "".join(f"#{ID} .{name[0]}-{token}{{{name}:var(--iv-{token})}}" for name, token in sorted(self._paint))
+            # The same for every picture, so not within one: what is shown a second time (`use`) lies outside of it.
+            rules = "".join(f".{_class(name, token)}{{{name}:var(--iv-{token})}}" for name, token in sorted(self._paint))
             tokens = themes.css("#" + ID, sorted(self._used))
             sheet = f"<style>{tokens}{rules}</style>"
         defs = f"<defs>{''.join(self._defs)}</defs>" if self._defs else ""
@@ -282,6 +280,11 @@ class Drawing:
             f'<title id="{ID}-t">{escape(self.title)}</title><desc id="{ID}-d">{escape(self.description)}</desc>'
             f"{sheet}{defs}{background}{_joined(self._parts)}</svg>"
         )
+
+
+def _class(name: str, token: str) -> str:
+    """The class of what is filled or stroked in the colour of a token."""
+    return f"iv-{name[0]}-{token}"
 
 
 def _style(part: str | _Leaf) -> str:

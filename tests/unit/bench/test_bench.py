@@ -32,7 +32,7 @@ def test_conversions_beside_their_peers(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_tables_are_aligned(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "priority", "--size", "64KiB", "--repeat", "1"]) == 0
-    lines = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("note: ")]
+    lines = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("  note: ")]
     assert lines[2].split()[0] == "path"
     assert len({len(line) for line in lines[2:]}) == 1
 

@@ -82,7 +82,7 @@ VALUES = {
     "redistribution-plan": REDISTRIBUTION,
     "redistribution-report": RedistributionReport(REDISTRIBUTION, 0.002, True, tuple(map(rank_run, range(2)))),
     "switch": Switch(heights=8, angles=4),
-    "layout choice": find_layout(
+    "layout-choice": find_layout(
         *(IndexSpace(x=64, y=32), FieldSpace(a="f4", b="f4"), "node0.sys"),
         [Use.to("node0.fbm0", order) for order in ("<F, x, y>", "<F, y, x>")],
         MACHINE,

@@ -31,20 +31,20 @@ from isoviz.figures import (
 )
 from isoviz.figures.charts.theme import TOKENS, colour
 from isoviz.figures.machines.curves import OperatingPoint
-from isoviz.figures.page import page
+from isoviz.figures.page import document_page, page
 from isoviz.figures.plots.predictions import MARKERS
 from isoviz.figures.plots.throughput import measured_samples
-from isoviz.figures.prediction_page import prediction_page
 from isoviz.figures.throughput_page import throughput_page
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind, Resource, Sampled, preset
 from isoviz.machines.measurement import Check, Measurement, Pair
 from isoviz.planner import Explanation, Options, Plan, Sweep, Transfer, WinnerMap, chunk_curve, explain, plan
-from isoviz.planner.explanation.curves.winner_map import MapPoint, MapTurn, Way
 from isoviz.planner.explanation.curves.sweeping import SweepPoint
+from isoviz.planner.explanation.curves.winner_map import MapPoint, MapTurn, Way
 from isoviz.planner.explanation.explanation import Region
 from isoviz.planner.explanation.explanation_words import path_text
 from isoviz.runtime import Trace, simulate
+from isoviz.runtime.ledger.prediction_document import prediction_document
 from isoviz.runtime.ledger.prediction_errors import Outcome
 from isoviz.this_computer import ComputerFacts
 from isoviz.units import format_seconds
@@ -122,7 +122,7 @@ def test_without_bokeh_a_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setitem(sys.modules, name, None)
     text = html(Sweep("size", "B", 1.0, (SweepPoint(1.0, 1.0, 1.0, ("a", "b"), ("a->b",), None),)))
     assert "pip install --editable '.[lab]'" in Outline(text).text and "<script" not in text and "<table" in text
-    assert "pip install" in prediction_page("Predictions", [("By a trial", "", outcomes(3))])
+    assert "pip install" in document_page(prediction_document("Predictions", [("By a trial", "", outcomes(3))]))
 
 
 def test_bokeh_is_loaded_only_when_needed() -> None:
@@ -373,13 +373,15 @@ def test_what_is_far_off_stays_in_the_plot() -> None:
 
 def test_the_page_has_the_plot_as_tables_too() -> None:
     found = [*outcomes(20), Outcome("<b>path</b>", "<script>alert(1)</script>", 1, 1.0, 1.5)]
-    text = prediction_page("Predictions & runs", [("By a trial", "Tried.", found), ("By the model alone", "Not tried.", [])])
+    text = document_page(
+        prediction_document("Predictions & runs", [("By a trial", "Tried.", found), ("By the model alone", "Not tried.", [])])
+    )
     shown = without_plots(text)[0]
     assert "By a trial" in shown and "By the model alone" not in shown, "a way without runs has no section"
     assert shown.startswith("<!DOCTYPE html>") and "<script>alert" not in text and "&lt;script&gt;" in shown
     assert shown.count("<tr>") + shown.count('<tr class="slow">') == (5 + 1) + (21 + 1)
     assert "median error (aimed at: 10 %)" in shown
-    assert "No runs" in prediction_page("Empty", [("By a trial", "", []), ("By the model alone", "", [])])
+    assert "No runs" in document_page(prediction_document("Empty", [("By a trial", "", []), ("By the model alone", "", [])]))
 
 
 def test_pages_load_nothing_from_elsewhere() -> None:

@@ -233,7 +233,7 @@ def test_costs_are_shown() -> None:
     assert "datatype 30 µs per layout, once for all channels with datatypes; 30 runs per request; 1 µs per request" in text
     assert "layout changes up to 1 GB/s, 100 MB/s in runs of 4 bytes; 2 µs per request" in text
     assert "datatype 30 µs per layout, once for all channels with datatypes" in page
-    assert "1 µs per request of 30 runs" in page
+    assert "30 runs per request; 1 µs per request" in page
     assert "layout changes up to 1 GB/s, 100 MB/s in runs of 4 bytes; 2 µs per request" in page
 
 

@@ -310,7 +310,7 @@ EVERY = (
 
 @pytest.mark.parametrize("machine", EVERY, ids=lambda machine: machine.networks[0].topology.kind)
 def test_files_values_and_pictures(machine: Machine) -> None:
-    from isoviz.figures.machines.machine_html import machine_html
+    from isoviz.figures import html
 
     assert machine_from_json(json.loads(json.dumps(machine_to_json(machine)))) == machine
     for copied in (pickle.loads(pickle.dumps(machine)), replace(machine)):  # made here
@@ -319,7 +319,7 @@ def test_files_values_and_pictures(machine: Machine) -> None:
     assert slower != machine and slower.digest != machine.digest
     text = draw(machine)
     assert f"network net: {machine.networks[0].topology}" in text and max(map(len, text.splitlines())) <= 120
-    assert "1 network" in str(machine) and "Networks" in machine_html(machine)
+    assert "1 network" in str(machine) and "Channels of network net" in html(machine)
 
 
 def test_a_machine_without_networks_is_as_before() -> None:

@@ -51,7 +51,10 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     save(measured(), tmp_path / "local.json")
     assert main(["machine", "--preset", "laptop", "--beside", str(tmp_path / "local.json")]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["run", "laptop", "measured", "ratio"]
+    lines = [line.removeprefix("  ") for line in lines]
+    assert lines[:2] == ["Rates of laptop beside those of measured", lines[1]] and lines[1].split()[-3:] == [
+        "laptop", "measured", "ratio",
+    ]  # fmt: skip
     (at,) = (k for k, line in enumerate(lines) if line.startswith("GPUWrite ZCM → FBM"))
     assert lines[at].endswith("0.50×") and lines[at + 5].split() == ["set-up", "8", "µs", "24", "µs"]
     assert lines[-3:-1] == ["laptop: assumed", "measured: measured 2026-01-01 on here"]

@@ -157,7 +157,7 @@ def test_how_it_is_shown() -> None:
     choice = found(Use.to("b", ROWS, weight=2), Use.along("y", memory="b", shape={"x": 1}), fields=PAIR)
     text, shown = str(choice), Outline(html(choice)).text
     for each in choice.candidates:
-        assert str(each.layout) in text and each.layout.pretty in shown
+        assert str(each.layout) in text and str(each.layout) in shown
     assert "use 1: 2 × to b <F, x, y>" in text and "along y to b (x=1)" in text and "along y to b (x=1)" in shown
     data = json.loads(json.dumps(layout_choice_to_json(choice)))
     assert [each["layout"] for each in data["candidates"]] == [str(each.layout) for each in choice.candidates]
