@@ -12,8 +12,8 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from isoviz import checks
-from isoviz.document import MOST_OF_REPR, Told
-from isoviz.errors import InputError, MachineError, line
+from isoviz.document import Told
+from isoviz.errors import InputError, MachineError
 from isoviz.machines.channel import Channel, Resource
 from isoviz.machines.limits import Limits
 from isoviz.machines.measurement import Measurement
@@ -346,8 +346,9 @@ class Machine(Told):
         said = [f"{number} {noun if number == 1 else nouns}" for number, noun, nouns in counts if number or noun == "channel"]
         return f"Machine {self.name}: {', '.join(said)}"
 
-    def __repr__(self) -> str:
-        return f"<{line(str(self), MOST_OF_REPR - 2)}>"
+    def headline(self) -> str:
+        """What there is of it, in one line."""
+        return str(self).removeprefix("Machine ")
 
     def _unknown(self, kind: str, name: object, known: Mapping[str, object]) -> MachineError:
         if not known:

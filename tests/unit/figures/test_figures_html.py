@@ -16,7 +16,7 @@ from isoviz.figures import PICTURES, html
 from isoviz.figures.document_html import told_html
 from isoviz.figures.plans.report_picture import Measured, bars_svg, measurements
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
-from isoviz.machines import ChannelKind, Machine, Memory, MemoryKind
+from isoviz.machines import ChannelKind, Machine, Memory, MemoryKind, preset, presets
 from isoviz.planner import Instance, Plan, Transfer, chunk_curve, explain, plan, sweep
 from isoviz.planner.explanation.handshake import handshake
 from isoviz.planner.explanation.plan_document import reasons
@@ -140,6 +140,20 @@ def test_text_html_markdown_and_json_have_the_same_cells(kind: str) -> None:
     for table in tables_of(document.head) if document.line else tables:
         assert all(" ".join(str(row[k]).split()) in text for row in table.rows for k in table.columns)
     assert len(repr(value)) <= 200 and "\n" not in repr(value) and repr(value).startswith(f"<{type(value).__name__}: ")
+
+
+@pytest.mark.parametrize(
+    "machine", [*(name for name, info in presets().items() if not info.is_measured), preset("bgq", nodes=512)]
+)
+def test_a_machine_in_a_notebook_is_small(machine: str | Machine) -> None:
+    machine = preset(machine) if isinstance(machine, str) else machine
+    assert len(html(machine).encode()) + len(repr(machine)) <= 30_000
+
+
+@pytest.mark.parametrize("kind", sorted(VALUES.keys() - {"transfer", "plan", "explanation"}))
+def test_a_value_in_a_notebook_is_small(kind: str) -> None:
+    """Plots and all."""
+    assert len(html(VALUES[kind]).encode()) + len(repr(VALUES[kind])) <= 30_000
 
 
 def test_two_outputs_on_one_page_share_no_id() -> None:

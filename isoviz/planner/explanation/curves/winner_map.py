@@ -163,7 +163,7 @@ class WinnerMap(Told):
             self.title,
             [
                 Points([self.meaning]),
-                Table(("", "channels", "memories (⇒ changes the order)", ""), ways),
+                Table(("path", "channels", "memories (⇒ changes the order)", "apart by"), ways),
                 Picture("winner_map_figure", (self,)),
                 short,
                 Points(map_said(self)),
