@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from isoviz.course.shown import Shown
-
 from isoviz.bench.table import Row, Table
 from isoviz.course.checking import Shown, judged_again
 from isoviz.course.classroom import drawn, learner_seed, new_folder

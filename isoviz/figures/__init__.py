@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from isoviz.figures.vortex.switch_picture import switch_svg as switch_svg
 
 PICTURES = {
-    "isoviz.layouts.layout.Layout": "layouts.layout_html.layout_html",
-    "isoviz.layouts.layout.Linearization": "layouts.layout_html.linearization_html",
+    "isoviz.layouts.layout.Layout": "layout_html.layout_html",
+    "isoviz.layouts.layout.Linearization": "layout_html.layout_html",
     "isoviz.machines.machine.Machine": "document_html.told_html",
     "isoviz.planner.transfer.Transfer": "plans.transfer_html.transfer_html",
     "isoviz.planner.plan.Plan": "document_html.told_html",

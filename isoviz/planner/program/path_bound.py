@@ -15,6 +15,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from isoviz.document import aligned
 from isoviz.errors import InputError
 from isoviz.machines import Constant, LatencyBandwidth, Sampled, ThroughputFunction
 from isoviz.planner.program.bisection import Bisection, Step, bisect, least_sizes
@@ -267,7 +268,6 @@ def _text(program: PathProgram, found: Optimum, pieces: Sequence[int], bound: fl
             weight = "" if resource.weight == 1 else f" + log {plain_number(resource.weight)}"
             lines.append((f"log TP{weight} ≤ log {plain_number(resource.capacity)}", f"resource {resource.name}"))
     lines += [(f"0 ≤ log {variable.name} ≤ log {plain_number(variable.high)}", "block size") for variable in program.variables]
-    width = max(len(text) for text, _ in lines)
     blocks = "".join(f", {name} = {plain_number(size)}" for name, size in found.values)
     tail = [f"  TP = {format_rate(found.throughput)}{blocks}"]
     if bound is not None:
@@ -276,7 +276,7 @@ def _text(program: PathProgram, found: Optimum, pieces: Sequence[int], bound: fl
         exponent = f"{state.price * state.bound / found.throughput + 0.0:.3g}"
         price = "" if math.isnan(state.price) else f", d log TP / d log bound = {exponent}"
         tail.append(f"  binding: {state.label}{price}")
-    rows = [f"  {text:<{width}}  ({note})" for text, note in lines]
+    rows = [f"  {line}" for line in aligned([(text, f"({note})") for text, note in lines], (0, 1))]
     return "\n".join(["maximise", "  log TP", "subject to", *rows, "optimum", *tail])
 
 
