@@ -13,6 +13,7 @@ import networkx
 
 from benchmarks.machines import PLACES, Place
 from isoviz.bench.table import Row, Table
+from isoviz.document import Document, Part, Plot, Points, Prose, Section
 from isoviz.figures.charts.theme import DIMENSION_COLOURS, colour
 from isoviz.figures.plots.bokeh_plot import Axis, add_hover, add_legend, new_plot, text_style
 from isoviz.figures.plots.predictions import MARKERS
@@ -38,7 +39,7 @@ CASES: Mapping[str, tuple[dict[str, int], str, str]] = {
 """Sizes, and the layouts of both ends: 6 MiB, 32 MiB where there is one dimension."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PlannerTable(Table):
     """What planners cost on one cluster, and how planning time grows with the machine."""
 
@@ -49,23 +50,13 @@ class PlannerTable(Table):
 
     def to_page(self) -> str:
         """A page: planning time over channels as a figure, and both tables."""
-        from isoviz.figures.charts.html_parts import heading, items, paragraph, table
-        from isoviz.figures.charts.svg import escape
-        from isoviz.figures.page import page
-        from isoviz.figures.plots.bokeh_plot import plot_html
+        from isoviz.figures.page import document_page
 
-        sections = [f"<header><h1>{escape('Planning time')}</h1></header>"]
+        rows = [] if self.growth is None else self.growth.rows
+        parts: list[Part] = [Plot("growth", "Planning time", lambda: growth_figure(rows))] if rows else []
         for each in (self.growth, self):
-            if each is None:
-                continue
-            headings = [text for text, _ in each.columns.values()]
-            cells = [[write(row[key]) for key, (_, write) in each.columns.items()] for row in each.rows]
-            figure = plot_html(growth_figure, each.rows) if each is self.growth else ""
-            shown = table(each.title, headings, cells, numbers=range(2, len(headings)))
-            sections.append(f"<section>{figure}{shown}{items(each.notes)}</section>")
-        known = ", ".join(f"{value}{' cores' if key == 'cores' else ''}" for key, value in self.machine.items())
-        sections.append(f"<section>{heading('Measured on', 2)}{paragraph(known)}</section>")
-        return page("Planning time", sections)
+            parts += [] if each is None else [Prose(each.title), each.table(), Points(each.notes)]
+        return document_page(Document("Planning time", [*parts, Section("Measured on", [Prose(self.known())])]))
 
     def __str__(self) -> str:
         return super().__str__() + ("" if self.growth is None else f"\n\n{self.growth}")

@@ -146,7 +146,7 @@ TRANSFERS_WITHIN = 0.9
 """The share of transfers whose regret is to be within the goal."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PredictionTable(Table):
     """Errors of the model and of trials by path; besides, the transfers themselves and regret."""
 

@@ -93,7 +93,7 @@ def test_planning_for_people(capsys: pytest.CaptureFixture[str], told: None, tmp
     first, growth = capsys.readouterr().out.split("\n\nfull planner on machines of growing size")
     lines = first.splitlines()
     assert all(heading in lines[2] for heading in ("what", "÷ simple", "Isometry (C++)", "in solver", "16 MiB", "8 GiB"))
-    table = [line for line in lines[2:] if not line.startswith("note: ")]
+    table = [line for line in lines[2:] if not line.startswith("  note: ")]
     assert len({len(line) for line in table}) == 1
     assert any("64 nodes ÷ 2 nodes" in line for line in lines)
     assert growth.count("10 memories, all-to-all") == growth.count("sapling, 2 nodes") == 4
