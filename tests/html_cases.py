@@ -82,9 +82,25 @@ def svg_root(text: str) -> ET.Element:
                 shown = copy.deepcopy(named[each.get("href", "").removeprefix("#")])
                 moved = f"translate({each.get('x')} {each.get('y')})"
                 shown.set("transform", f"{moved} {shown.get('transform', '')}")
+                del shown.attrib["id"]
                 parent[place] = shown
+                _move(shown)
+    for each in named.values():
+        if each.tag == f"{SVG}g":
+            _move(each)
     _hand_down(root)
     return root
+
+
+def _move(group: ET.Element) -> None:
+    """Texts, rectangles and circles get the coordinates that they have outside of their group."""
+    moves = re.findall(r"translate\((\S+) (\S+)\)", group.get("transform", ""))
+    shift = [sum(float(move[axis]) for move in moves) for axis in (0, 1)]
+    for each in group.iter():
+        for names, by in zip((("x", "cx"), ("y", "cy")), shift, strict=True):
+            for name in names:
+                if name in each.attrib:
+                    each.set(name, f"{float(each.attrib[name]) + by}")
 
 
 def _hand_down(parent: ET.Element) -> None:

@@ -8,6 +8,7 @@ from isoviz.document import Document, Part, Picture, Points, Prose, Section
 from isoviz.figures.machines.curves import few, rates
 from isoviz.figures.page import document_page
 from isoviz.figures.plots.throughput import measured_samples
+from isoviz.machines.memory import emulated_text
 from isoviz.units import format_rate, format_share
 
 if TYPE_CHECKING:
@@ -18,7 +19,8 @@ def throughput_page(machine: Machine) -> str:
     """A page with the throughput functions of a machine, measured ones with their samples, and its shared resources."""
     measurement = machine.measurement
     about = machine.provenance if measurement is None else f"{measurement.line}."
-    parts: list[Part] = [Prose(about)] if about else []
+    emulated = emulated_text(machine.emulated(memory.name for memory in machine.memories))
+    parts: list[Part] = [Prose(said) for said in (about, emulated) if said]
     parts.append(Picture("machine_throughput_figure", (machine,)))
     if any(measured_samples(channel) for channel in machine.channels):
         parts.append(

@@ -138,7 +138,7 @@ def draw_cells(drawing: Drawing, plot: CellPlot, left: float, top: float) -> flo
     strip_height = plot.strip_height
     real = [cell for cell in cells if not cell.padding]
     shade = {id(cell): _RAMP[place * (len(_RAMP) - 1) // max(1, len(real) - 1)] for place, cell in enumerate(real)}
-    has_tips = len(cells) <= MOST_TIPS
+    has_tips = len(real) <= MOST_TIPS
     for paint, group in itertools.groupby(cells, key=lambda cell: shade.get(id(cell))):
         inset = 2.0 if paint is None else 1.0
         style = {"stroke": "line", "stroke_dasharray": "3 3"} if paint is None else {"fill": paint}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from isoviz.figures.charts.theme import DIMENSION_COLOURS, colour
 from isoviz.figures.plots.bokeh_plot import DASHES, Axis, add_hover, add_label, add_legend, bokeh, new_plot, row_names, text_style
 from isoviz.machines.memory import emulated_text
+from isoviz.planner.explanation.curves.sweeping import value_text
 from isoviz.planner.explanation.explanation_words import path_text
 from isoviz.planner.explanation.rival_words import difference
 from isoviz.units import format_bytes, format_seconds
@@ -107,7 +108,7 @@ def sweep_figure(sweep: Sweep) -> figure:
     if across.low <= sweep.now <= across.high:
         now = models.Span(location=sweep.now, dimension="height", line_color=colour("ink"), line_dash="dashed", line_width=1.5)
         plot.add_layout(now)
-        add_label(plot, sweep.now, up.high, f"now: {sweep.text(sweep.now)}", lift=-16)
+        add_label(plot, sweep.now, up.high, f"now: {value_text(sweep, sweep.now)}", lift=-16)
     if sweep.points:
         add_hover(plot, [each for drawn in glyphs.values() for each in drawn[1:2]])
         entries = [(f"{letters[way]}: {path_text(memories[way], way[1])}", glyphs[way]) for way in letters]
@@ -141,7 +142,7 @@ def _stretch(plot: Any, sweep: Sweep, first: int, last: int, number: int, letter
         "value": [point.value for point in points[first : last + 1]],
         "seconds": [point.seconds for point in points[first : last + 1]],
         "tip": [
-            f"{sweep.text(point.value)}: {format_seconds(point.seconds)}, {path_text(point.memories, point.converting)}"
+            f"{value_text(sweep, point.value)}: {format_seconds(point.seconds)}, {path_text(point.memories, point.converting)}"
             for point in points[first : last + 1]
         ],
     }

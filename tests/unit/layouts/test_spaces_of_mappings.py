@@ -35,4 +35,4 @@ def test_results_print_in_words() -> None:
     ends = "node0.sys", "<F, x, y>", "node0.sys", "<F, y, x>"
     transfer = isoviz.Transfer.whole(isoviz.IndexSpace(sizes), isoviz.FieldSpace(v="f4"), *ends)
     said = str(isoviz.sweep(transfer, machine, "size", [1 << 10, 1 << 20])).splitlines()
-    assert said[0].startswith("predicted time by size") and len(said) == 3
+    assert said[0].startswith("Predicted time over bytes that move") and len(said) == 1 + 1 + 2

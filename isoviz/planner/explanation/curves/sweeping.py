@@ -82,15 +82,11 @@ class Sweep(Told):
         """The winning paths in the order in which they win, each with a letter: by its channels, and its converting hop."""
         return {way: letter(number) for number, way in enumerate(dict.fromkeys(point.way for point in self.points))}
 
-    def text(self, value: float) -> str:
-        """A value of the parameter for people."""
-        return format_bytes(value) if self.unit == "B" else f"{value:,.6g}"
-
     def document(self) -> Document:
         """The best plan at every value, as a plot and as a table."""
         rows = [
             (
-                self.text(point.value),
+                value_text(self, point.value),
                 Quantity(point.seconds, "seconds"),
                 Quantity(point.throughput, "rate"),
                 self.letters[point.way],
@@ -101,7 +97,12 @@ class Sweep(Told):
         table = Table((self.words, "time", "steady rate", "", "path (⇒ changes the order)"), rows, numbers=(0,))
         title = f"Predicted time over {self.words}"
         remark = [Prose(emulated_text(self.emulated))] if self.emulated else []
-        return Document(title, [*remark, Picture("sweep_figure", (self,)), table], f"{title}, now {self.text(self.now)}")
+        return Document(title, [*remark, Picture("sweep_figure", (self,)), table], f"{title}, now {value_text(self, self.now)}")
+
+
+def value_text(found: Sweep, value: float) -> str:
+    """A value of the parameter of a sweep for people."""
+    return format_bytes(value) if found.unit == "B" else f"{value:,.6g}"
 
 
 @overload
