@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz import checks
-from isoviz.planner import Bundle, Transfer
+from isoviz.planner import Transfer
 from isoviz.planner import plan as make_plan
 from isoviz.runtime.bundle_ends import destination_of, source_of
 from isoviz.runtime.engine.device_errors import of_opening, of_request, of_step, require_apart, tidied
@@ -170,7 +170,7 @@ def inline_of(
     channel, hops = prepared.channels[0], plan.every_hop
     if not channel.at_once or channel.is_asynchronous or len(hops) > 1 or plan.chunk_count > 1 or plan.bytes > AT_ONCE:
         return None
-    if isinstance(plan.transfer, Bundle) or any(machine.memory(name).kind.is_file_system for name in plan.every_memory):
+    if any(machine.memory(name).kind.is_file_system for name in plan.every_memory):
         return None
     return Inline(plan, prepared, state(hops[0].channel), request_bytes)
 
