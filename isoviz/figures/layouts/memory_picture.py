@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz.figures.charts.svg import ID, number
 from isoviz.figures.layouts.memory_map import LONG, F, MemoryMap, OrderDigit, wrap_width
 from isoviz.layouts import Mode
 
@@ -91,15 +92,32 @@ def memory_pixels(memory: MemoryMap, ends: Ends | None, width: int, height: int,
 
 
 def draw_memory(
-    drawing: Drawing, memory: MemoryMap, ends: Ends | None, x: float, y: float, width: float, height: float, scale: int = 2
+    drawing: Drawing,
+    memory: MemoryMap,
+    ends: Ends | None,
+    x: float,
+    y: float,
+    width: float,
+    height: float,
+    scale: int = 2,
+    drawn: dict[str, tuple[str, float, float]] | None = None,
 ) -> None:
     """Draw the picture into a box of a drawing, with `scale` pixels for each unit.
+
+    `drawn` holds the pictures that the drawing has already: it has an equal one once, by a name and the place of the first.
 
     Its colours have 32 shades of red, green and blue each: nobody sees the difference, and the file has a third of the size.
     """
     pixels = memory_pixels(memory, ends, round(width * scale), round(height * scale))
     pixels[..., :3] = (pixels[..., :3] // 8 * np.uint16(255) + 15) // 31
     image = base64.b64encode(png(pixels)).decode()
+    drawn = {} if drawn is None else drawn
+    if image in drawn:
+        name, first_x, first_y = drawn[image]
+        drawing.raw(f'<use href="#{name}" x="{number(x - first_x)}" y="{number(y - first_y)}"/>')
+        return
+    drawn[image] = name, _, _ = f"{ID}-memory-{len(drawn)}", x, y
+    drawing.raw(f'<g id="{name}">')
     drawing.element(
         "image",
         x=x,
@@ -110,6 +128,7 @@ def draw_memory(
         style="image-rendering:pixelated",
         href=f"data:image/png;base64,{image}",
     )
+    drawing.raw("</g>")
 
 
 def png(pixels: NDArray[np.uint8]) -> bytes:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from isoviz.figures.charts.theme import ThemeName
     from isoviz.planner import Hop, PathPlan, Plan
 
+Drawn = dict[str, tuple[str, float, float]]
+"""The pictures of memory that a drawing has: by their content, the name and the place of each (`draw_memory`)."""
+
 _GAP = 12.0
 _SIDE, _PICTURES = 72.0, 84.0
 """The side of the picture of memory, and what the pictures add to the height of a card."""
@@ -43,17 +46,20 @@ def cards_svg(plan: Plan, *, width: float = 860, theme: ThemeName = "auto") -> s
     """The hops of a plan as cards only, without the machine."""
     said = "; ".join(" → ".join(path.memories) for path in plan.paths)
     drawing = Drawing(plan_title(plan), said, theme, remark=emulated_text(plan.emulated))
-    bottom = 0.0
+    bottom, drawn = 0.0, Drawn()
     for path in plan.paths:
-        bottom = draw_cards(drawing, [path], MARGIN, bottom + MARGIN, width - 2 * MARGIN)
+        bottom = draw_cards(drawing, [path], MARGIN, bottom + MARGIN, width - 2 * MARGIN, drawn)
     return drawing.render(width, bottom + MARGIN)
 
 
-def draw_cards(drawing: Drawing, paths: Sequence[PathPlan], x: float, y: float, width: float) -> float:
+def draw_cards(
+    drawing: Drawing, paths: Sequence[PathPlan], x: float, y: float, width: float, drawn: Drawn | None = None
+) -> float:
     """Draw a card for every hop in rows that fit `width`, all of one height. Returns the bottom.
 
-    With several paths, the hops are numbered consecutively.
+    With several paths, the hops are numbered consecutively. `drawn` holds the pictures of memory that the drawing has already.
     """
+    drawn = {} if drawn is None else drawn
     given = [(path, hop) for path in paths for hop in path.hops]
     hops = [hop._replace(index=number) for number, (_, hop) in enumerate(given)]
     columns = max(1, min(len(hops), int((width + _GAP) // (190 + _GAP))))
@@ -69,17 +75,17 @@ def draw_cards(drawing: Drawing, paths: Sequence[PathPlan], x: float, y: float, 
         share = hop.throughput / fastest if fastest else 0.0
         change = path.order_changes[own.index]
         _card(drawing, hop, change, lines, card, height, share, own.index in path.slowest)
-        _pictures(drawing, path, own, change, card)
+        _pictures(drawing, path, own, change, card, drawn)
         drawing.close()
     return y + rows * (height + _GAP) - _GAP
 
 
-def _pictures(drawing: Drawing, path: PathPlan, hop: Hop, change: OrderChange, width: float) -> None:
+def _pictures(drawing: Drawing, path: PathPlan, hop: Hop, change: OrderChange, width: float, drawn: Drawn) -> None:
     """The memory at both ends of a hop, byte after byte, with an arrow that says by its colour whether the order turns."""
     ends = path.orders[0], path.orders[-1]
     right = width - 12 - _SIDE
     for x, order in zip((12.0, right), path.orders[hop.index :], strict=False):
-        draw_memory(drawing, whole_map(order, _CELLS), ends, x, 60.0, _SIDE, _SIDE)
+        draw_memory(drawing, whole_map(order, _CELLS), ends, x, 60.0, _SIDE, _SIDE, drawn=drawn)
     turns = change is OrderChange.CONVERTS
     token = "turn" if turns else "muted"
     y = 60.0 + _SIDE / 2

@@ -68,9 +68,10 @@ def test_one_block_of_a_path_changes_at_the_hop_that_converts() -> None:
 def test_the_picture_of_a_path_has_the_memory_at_both_ends_of_each_hop() -> None:
     found = turned_on_the_way()
     svg = path_svg(MACHINE, found, theme="light")
-    files = [base64.b64decode(each) for each in re.findall(r'href="data:image/png;base64,([^"]+)"', svg)]
-    assert len(files) == 2 * len(found.hops)
-    seen = [pixels(file) for file in files]
+    once = dict(re.findall(r'<g id="([^"]+)"><image [^>]*href="data:image/png;base64,([^"]+)"', svg))
+    shown = re.findall(r'<(?:g id="|use href="#)([^"]+-memory-[^"]+)"', svg)
+    assert len(shown) == 2 * len(found.hops) and len(once) == len(set(once.values())) < len(shown)
+    seen = [pixels(base64.b64decode(once[name])) for name in shown]
     # Stops between two hops are drawn at both of them.
     assert all((seen[2 * hop + 1] == seen[2 * hop + 2]).all() for hop in range(len(found.hops) - 1))
     changed = [bool((seen[2 * hop] != seen[2 * hop + 1]).any()) for hop in range(len(found.hops))]
