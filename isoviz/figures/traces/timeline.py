@@ -25,7 +25,7 @@ NAMED = 8
 """Most transfers whose rows have names."""
 _DRAWN = 64
 """Most transfers with rows. For more transfers, the numbers of waiting and of running ones are drawn."""
-_TIPPED = 100
+_TIPPED = 60
 """Most bars with a tooltip and a number in a picture, those of the widest: they take most of its bytes."""
 _JUMPS = 240
 """Most changes between channels that the drawn critical path shows. With more, only its parts along the channels are drawn."""

@@ -150,7 +150,7 @@ def test_a_machine_in_a_notebook_is_small(machine: str | Machine) -> None:
     assert len(html(machine).encode()) + len(repr(machine)) <= 30_000
 
 
-@pytest.mark.parametrize("kind", sorted(VALUES.keys() - {"transfer", "plan", "explanation"}))
+@pytest.mark.parametrize("kind", sorted(VALUES.keys() - {"transfer", "explanation"}))
 def test_a_value_in_a_notebook_is_small(kind: str) -> None:
     """Plots and all."""
     assert len(html(VALUES[kind]).encode()) + len(repr(VALUES[kind])) <= 30_000
