@@ -117,7 +117,7 @@ def _print_steps(simulator: Simulator, most: int) -> None:
 def _text(plan: Plan, machine: Machine, trace: Trace, stored: Trace | None, args: argparse.Namespace) -> str:
     from isoviz.document import Document, Part, Prose, Table
     from isoviz.planner.explanation.plan_document import starts_text
-    from isoviz.runtime.trace.critical_parts import critical_path_text
+    from isoviz.runtime.trace.critical_path import critical_path_text
     from isoviz.units import format_rate, format_seconds
 
     rows = [("predicted, one alone" if args.repeat > 1 else "predicted by the plan", plan.seconds, plan.bytes / plan.seconds)]
@@ -142,7 +142,7 @@ def _text(plan: Plan, machine: Machine, trace: Trace, stored: Trace | None, args
 
 
 def _summary(plan: Plan, trace: Trace, stored: Trace | None, args: argparse.Namespace) -> dict[str, Any]:
-    from isoviz.runtime.trace.critical_parts import critical_parts
+    from isoviz.runtime.trace.critical_path import critical_parts
 
     critical = critical_parts(trace)
     return {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.document import Cell, Document, Facts, Part, Picture, Prose, Section, Table
 from isoviz.machines.memory import emulated_text
-from isoviz.runtime.trace.critical_parts import REASONS, critical_parts, critical_path_text
+from isoviz.runtime.trace.critical_path import REASONS, critical_parts, critical_path_text
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:

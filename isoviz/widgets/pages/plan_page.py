@@ -249,7 +249,7 @@ def _exports(state: State) -> list[tuple[dict[str, Any], Embedded]]:
 
 def _summary(trace: Trace | None) -> list[str]:
     """A sentence on the bottleneck of a simulation; the hops describe the plan itself."""
-    from isoviz.runtime.trace.critical_parts import critical_path_text
+    from isoviz.runtime.trace.critical_path import critical_path_text
 
     return [] if trace is None else [critical_path_text(trace)]
 

@@ -24,8 +24,7 @@ from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import preset
 from isoviz.planner import Plan, Transfer, plan
 from isoviz.runtime import RequestSpan, Simulator, Span, Trace, TransferSpan, simulate
-from isoviz.runtime.trace.critical_parts import critical_parts, critical_path_text
-from isoviz.runtime.trace.critical_path import critical_path
+from isoviz.runtime.trace.critical_path import critical_parts, critical_path, critical_path_text
 from isoviz.runtime.trace.trace_document import fills
 from isoviz.scheduling.work import Issue, Ring, Work
 
