@@ -134,18 +134,21 @@ class _Panel:
 
     def _lane(self, lane: Lane, y: float, height: float, tipped: float) -> None:
         drawing = self.drawing
-        shapes: dict[int, _Boxes] = defaultdict(lambda: _Boxes(y + height))
+        columns: dict[int, _Boxes] = defaultdict(lambda: _Boxes(y + height))
+        lines: dict[int, _Dashes] = defaultdict(lambda: _Dashes(y + height / 2))
         large: list[Bar] = []
         for strip in lane.strips:
             self.low = self.low or strip.share < 1
-            shapes[strip.colour].add(strip.left, strip.right, max(2.0, round(height * strip.share)))
+            columns[strip.colour].add(strip.left, strip.right, max(2.0, round(height * strip.share)))
         for bar in lane.bars:
             if bar.right - bar.left >= tipped:
                 large.append(bar)
             else:
-                shapes[bar.span.transfer % COLOURS].add(bar.left, bar.right - min(0.8, (bar.right - bar.left) / 8), height)
-        for colour, boxes in sorted(shapes.items()):
+                lines[bar.span.transfer % COLOURS].add(bar.left, bar.right - min(0.8, (bar.right - bar.left) / 8))
+        for colour, boxes in sorted(columns.items()):
             drawing.path(str(boxes), fill=token(colour))
+        for colour, dashes in sorted(lines.items()):
+            drawing.path(str(dashes), stroke=token(colour), width=height)
         for bar in large:
             self._bar(bar, y, height)
         for bar in large:
@@ -274,6 +277,25 @@ def _joined(stretches: Sequence[tuple[float, float, float]]) -> list[str]:
         else:
             row.append([left, right])
     return [f"M{left:.1f} {floor:.1f}H{max(right, left + 1):.1f}" for floor, row in rows.items() for left, right in row]
+
+
+class _Dashes:
+    """Boxes of one height, as the data of a line as wide as they are high: they are half as long as those of outlines."""
+
+    def __init__(self, middle: float) -> None:
+        self._data = ""
+        self._middle = middle
+        self._at = 0.0
+
+    def add(self, left: float, right: float) -> None:
+        """A further box, to the right of the one before."""
+        left, right = round(left, 1), round(right, 1)
+        self._data += f"m{number(left - self._at)} 0" if self._data else f"M{number(left)} {number(self._middle)}"
+        self._data += f"h{number(right - left)}"
+        self._at = right
+
+    def __str__(self) -> str:
+        return self._data
 
 
 class _Boxes:

@@ -320,9 +320,8 @@ def several_paths(
     links = links_of(problems, destinations, more)
     problems = [Problem(problem.transfer, links.machine, problem.options, work) for problem in problems]
     single = [_with_few_stops(links, *each) for each in zip(range(len(problems)), problems, single, strict=True)]
-    made = [_with_even_chunks(*each) for each in zip(problems, single, strict=True)]
     # The machine of the search knows links of its own; a plan is for the machine that was given.
-    single = [plan if plan.machine_digest == digest else replace(plan, machine_digest=digest) for plan in made]
+    single = [plan if plan.machine_digest == digest else replace(plan, machine_digest=digest) for plan in single]
     more = [path_of(plan, problem) for plan, problem in zip(single, problems, strict=True)]
     steady = steady_paths(links, [float(problem.nbytes) for problem in problems], more, work)
     sets = [
@@ -387,13 +386,17 @@ def _with_few_stops(links: MachineLinks, number: int, problem: Problem, single: 
     return plan_of(problem, [best])
 
 
-def _with_even_chunks(problem: Problem, single: Plan) -> Plan:
-    """The plan, or a faster one over its path where its last chunk is short and costs a whole request (`plan_over`)."""
+def with_even_chunks(problem: Problem, single: Plan) -> Plan:
+    """The plan of one path, or a faster one over that path where its last chunk is short and costs a whole request."""
     path = single.only
     if path.chunk_count == 1 or path.mean <= path.objective * (1 + EVEN_LOSS):
         return single
+    problem = Problem(problem.transfer, problem.machine, problem.options, work_of(problem.options))
     made = plan_over(problem, path_of(single, problem))
-    return single if made is None or made.mean >= path.mean else plan_of(problem, [made])
+    if made is None or made.mean >= path.mean:
+        return single
+    gap = None if single.gap is None else max(0.0, made.objective * (1 + single.gap) / path.objective - 1)
+    return replace(single, paths=(made,), gap=gap)
 
 
 def _searched(

@@ -11,7 +11,7 @@ from isoviz.errors import InputError
 from isoviz.planner.cache import CACHE
 from isoviz.planner.multipath.path_choice import MULTIPATH, plan_over
 from isoviz.planner.multipath.reasons import gap_of, pays, why_one_path, why_several
-from isoviz.planner.multipath.several_paths import plan_of, plans_of, several_paths
+from isoviz.planner.multipath.several_paths import plan_of, plans_of, several_paths, with_even_chunks
 from isoviz.planner.multipath.share_search import seconds_of, to_memory
 from isoviz.planner.options import Options
 from isoviz.planner.planners.full_planner import full_within, stopped_note
@@ -92,8 +92,11 @@ def plans_of_problems(
     rest = Work(max(work.left / STEPS_PER_SECOND, LEAST_REST * work.seconds), sparing=work.sparing, starts=work.starts)
     found = several_paths(moved, [single[number] for number in going], destinations, rest)
     work.add(rest.steps)
-    one = seconds_of(moved, [(plan.only,) for plan in found.single])
+    even = (with_even_chunks(moved[0], found.single[0]),) if len(moved) == 1 else found.single
+    one = seconds_of(moved, [(plan.only,) for plan in even])
     several = pays(one, found)
+    if not several:
+        found = found._replace(single=even, seconds=one)
     notes = [why_several(moved[0].machine, one, found)] if several else []
     if found.stopped:
         notes.append(stopped_note(gap_of(moved, found)))
