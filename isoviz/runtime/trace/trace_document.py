@@ -101,7 +101,7 @@ def _critical(trace: Trace) -> list[Part]:
     rows = [
         (
             part.channel,
-            f"{part.reason}: {REASONS[part.reason]}",
+            REASONS[part.reason],
             f"{part.requests:,}",
             format_seconds(part.seconds),
             f"{100 * part.seconds / critical.seconds:.3g} %" if critical.seconds > 0 else "–",
