@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 from isoviz.errors import InputError, line
 from isoviz.whose import is_own, problem_above, problem_of
@@ -25,12 +26,37 @@ _said: set[str] = set()
 """Warnings of this process; each is logged once."""
 
 
+_TELLS = ("HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME")
+"""The variables that say where the folders are."""
+
+
+class KnownFolder(NamedTuple):
+    """A cache folder that was found in the first place: what the variables told, where it is, and which folder it is."""
+
+    told: tuple[str | None, ...]
+    path: Path
+    folder: tuple[int, ...]
+
+
+_known: KnownFolder | None = None
+"""The one found last: every run asks for it, and to look at all folders above it takes longer than a short run."""
+
+
 def cache_folder() -> Path | None:
     """The folder of what can be made again, existing and private; None if nothing can be kept.
 
     Each problem on the way is logged as a warning, once.
     """
-    return _first_of(_candidates())
+    global _known
+    told = tuple([os.environ.get(name) for name in _TELLS])
+    if _known is not None and _known.told == told and _known.folder == _identity(_known.path):
+        return _known.path
+    candidates = _candidates()
+    found = _first_of(candidates)
+    _known = None
+    if found is not None and found == candidates[0] and (folder := _identity(found)) is not None:
+        _known = KnownFolder(told, found, folder)
+    return found
 
 
 def state_folder() -> Path | None:
@@ -45,6 +71,15 @@ def state_folder() -> Path | None:
     if home() is not None:
         found.append(Path(platformdirs.PlatformDirs("isoviz", appauthor=False).user_state_dir))
     return _first_of([path for path in dict.fromkeys(found) if path.parts[1:2] not in _AT_THE_ROOT])
+
+
+def _identity(path: Path) -> tuple[int, ...] | None:
+    """What tells a folder from another one in its place, or with another owner or mode; None if there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_uid, status.st_gid, status.st_mode
 
 
 def _first_of(candidates: list[Path]) -> Path | None:

@@ -19,13 +19,11 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections import OrderedDict
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
-from weakref import ref
 
+from isoviz.planner.kept import kept_with_plan
 from isoviz.planner.time.path_time import Clock
 from isoviz.units import format_seconds
 
@@ -134,11 +132,7 @@ def _between(samples: Sequence[tuple[float, float]], values: Sequence[float], ru
     return values[k - 1] + share * (values[k] - values[k - 1])
 
 
-_KEPT = 64
-"""Predictions that are kept. To compute one takes longer than a short run."""
-_kept: OrderedDict[int, tuple[ref[Plan], Machine, Prediction | None]] = OrderedDict()
-
-
+@kept_with_plan
 def spread_prediction(plan: Plan, machine: Machine) -> Prediction | None:
     """The prediction of a plan by the model alone.
 
@@ -148,16 +142,6 @@ def spread_prediction(plan: Plan, machine: Machine) -> Prediction | None:
     Raises:
         MachineError: the machine lacks a channel of the plan.
     """
-    kept = _kept.get(id(plan))
-    if kept is None or kept[0]() is not plan or kept[1] is not machine:
-        kept = _kept[id(plan)] = ref(plan), machine, _spread(plan, machine)
-        while len(_kept) > _KEPT:
-            with suppress(KeyError):  # another thread has dropped it
-                _kept.popitem(last=False)
-    return kept[2]
-
-
-def _spread(plan: Plan, machine: Machine) -> Prediction | None:
     slow, fast = [], []
     for hop in plan.every_hop:
         band = band_at(machine.channel(hop.channel).layout_rates, hop.request_bytes)

@@ -33,7 +33,7 @@ from isoviz.runtime.engine.prepared_plans import PreparedPlans
 from isoviz.runtime.engine.prepared_transfer import PreparedTransfer, never, opened
 from isoviz.runtime.engine.progress import setting, tell, watch
 from isoviz.runtime.pipeline import work_of
-from isoviz.runtime.trace.report import Report, emulated, unmeasured
+from isoviz.runtime.trace.report import Report, notes_of
 from isoviz.runtime.trace.trace import RequestSpan, Trace, TransferSpan
 from isoviz.scheduling.pool import highest_priority_first
 from isoviz.scheduling.scheduler import Scheduler
@@ -328,7 +328,7 @@ class BaseEngine:
             if chunks is None:
                 execution.located(execution.destination.publish)
             execution.event.end()
-            notes = (*execution.notes, *emulated(plan, self.machine), *unmeasured(plan, self.machine))
+            notes = (*execution.notes, *notes_of(plan, self.machine))
             trace = _trace_of([execution], moving=True, flush_seconds=flush_seconds)
             hops, waited = execution.measured(flush_seconds), execution.buffer_seconds
             return Report(plan, seconds, flush_seconds, hops, verified, notes, trace, buffer_seconds=waited)

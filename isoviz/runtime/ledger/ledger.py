@@ -261,13 +261,18 @@ def _ledger(path: Path) -> Ledger:
     return Ledger(path)
 
 
+@lru_cache(maxsize=16)
+def _chosen(text: str, home: str | None) -> Ledger:  # noqa: ARG001  # `~` in the text is the home
+    return _ledger(expanded(text))
+
+
 def ledger() -> Ledger | None:
     """The user's ledger; None if `ISOVIZ_LEDGER` says `off`, or no cache folder is writable."""
     chosen = os.environ.get(VARIABLE, "").strip()
     if chosen.lower() in ("off", "0", "no"):
         return None
     if chosen:
-        return _ledger(expanded(chosen))
+        return _chosen(chosen, os.environ.get("HOME"))
     folder = cache_folder()
     return None if folder is None else _ledger(folder / "runs.jsonl")
 

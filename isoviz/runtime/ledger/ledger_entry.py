@@ -18,10 +18,12 @@ from isoviz import checks
 from isoviz._version import __version__
 from isoviz.errors import InputError
 from isoviz.machines.kinds import channel_kinds
+from isoviz.planner.kept import kept_with_plan
 from isoviz.runtime.ledger.prediction_errors import Outcome
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
+    from isoviz.planner import Plan
     from isoviz.runtime.trace.report import Report
 
 FORMAT = "isoviz-run-1"
@@ -30,7 +32,10 @@ MOST_HOPS = 64
 MOST_NOTES = 6
 TOGETHER = "together"
 """The origin of runs beside other transfers."""
+_FactsOfHop = tuple[str, str, str, str, float, float]
+"""The members of a `LedgerHop` but the last one."""
 _OWNER = "ledger entry"
+_IN_ONE_LINE = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
 
 def _words(kind: str) -> str:
@@ -142,7 +147,7 @@ class LedgerEntry:
         Raises:
             ValueError: a number is not finite.
         """
-        return json.dumps(self.to_json(), allow_nan=False, separators=(",", ":")).encode() + b"\n"
+        return _IN_ONE_LINE(self.to_json()).encode() + b"\n"
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object of a line."""
@@ -250,43 +255,50 @@ def hop_outcomes(entries: Iterable[LedgerEntry]) -> list[Outcome]:
 def entry_of(report: Report, machine: Machine, origin: str = "run") -> LedgerEntry:
     """The entry of a run on a machine."""
     plan, prediction = report.plan, report.prediction
-    transfer = plan.transfer
-    hops = [
-        LedgerHop(
-            hop.channel, hop.kind, hop.source, hop.destination, float(hop.request_bytes), float(rate), float(found.throughput)
-        )
-        for hop, rate, found in zip(plan.every_hop, plan.every_rate, report.hops, strict=True)
-    ]
+    hops, facts = _facts_of(plan, machine)
     return LedgerEntry(
+        **facts,
         date=datetime.now(UTC).isoformat(timespec="milliseconds"),
         host=_short(socket.gethostname()),
-        version=__version__,
-        machine=_short(plan.machine_name),
-        digest=plan.machine_digest,
-        planner=plan.planner,
-        nbytes=plan.bytes,
-        space=_short(str(transfer.space)),
-        fields=_short(str(transfer.fields)),
-        source=transfer.source.memory,
-        source_layout=_short(str(transfer.source.layout)),
-        destination=transfer.destination.memory,
-        destination_layout=_short(str(transfer.destination.layout)),
-        chunk_bytes=plan.chunk_bytes,
-        chunks=plan.chunk_count,
         predicted=(report.tried or plan).seconds,
         interval=None if prediction is None else (prediction.low, prediction.high),
         basis="none" if prediction is None else prediction.basis,
         measured=report.seconds,
         flush=report.flush_seconds,
         verified=report.verified,
-        emulated=any(machine.memory(name).emulated for name in plan.every_memory),
-        hops=tuple(hops[:MOST_HOPS]),
+        hops=tuple([LedgerHop(*hop, float(found.throughput)) for hop, found in zip(hops, report.hops[:MOST_HOPS], strict=True)]),
         notes=tuple(map(_short, report.notes[:MOST_NOTES])),
         origin=origin,
         tried=report.tried is not None,
         model=None if report.tried is None else plan.seconds,
         scatter=None if prediction is None else prediction.scatter,
     )
+
+
+@kept_with_plan
+def _facts_of(plan: Plan, machine: Machine) -> tuple[list[_FactsOfHop], dict[str, Any]]:
+    """What the entries of all runs of a plan have in common: of the hops, and of the whole."""
+    transfer = plan.transfer
+    hops = [
+        (hop.channel, hop.kind, hop.source, hop.destination, float(hop.request_bytes), float(rate))
+        for hop, rate in zip(plan.every_hop, plan.every_rate, strict=True)
+    ]
+    return hops[:MOST_HOPS], {
+        "version": __version__,
+        "machine": _short(plan.machine_name),
+        "digest": plan.machine_digest,
+        "planner": plan.planner,
+        "nbytes": plan.bytes,
+        "space": _short(str(transfer.space)),
+        "fields": _short(str(transfer.fields)),
+        "source": transfer.source.memory,
+        "source_layout": _short(str(transfer.source.layout)),
+        "destination": transfer.destination.memory,
+        "destination_layout": _short(str(transfer.destination.layout)),
+        "chunk_bytes": plan.chunk_bytes,
+        "chunks": plan.chunk_count,
+        "emulated": any(machine.memory(name).emulated for name in plan.every_memory),
+    }
 
 
 def _short(text: str) -> str:

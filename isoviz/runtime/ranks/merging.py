@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from isoviz.errors import Cancelled, RankError, RankLost
-from isoviz.runtime.trace.report import HopMeasurement, Report, emulated, unmeasured
+from isoviz.runtime.trace.report import HopMeasurement, Report, notes_of
 from isoviz.runtime.trace.trace import RequestSpan, Trace, TransferSpan
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def merged(plan: Plan, machine: Machine, parts: Sequence[RankPart]) -> Report:
     clocks = max(part.uncertainty for part in with_part)
     if clocks > 1e-6:
         said[f"the clocks of the ranks agree to {1e6 * clocks:.0f} µs"] = None
-    notes = (*said, *emulated(plan, machine), *unmeasured(plan, machine))
+    notes = (*said, *notes_of(plan, machine))
     trace, waited = merged_trace([(plan, parts)], moving=True), max(part.buffer_seconds for part in with_part)
     return Report(plan, max(0.0, last - first) + flush, flush, hops, verified, notes, trace, buffer_seconds=waited)
 

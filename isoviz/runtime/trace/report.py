@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from isoviz.document import Told
+from isoviz.planner.kept import kept_with_plan
 from isoviz.planner.plan_file import plan_to_json
 from isoviz.public_method import PublicMethod
 
@@ -129,13 +130,19 @@ class Report(Told):
         return found
 
 
-def emulated(plan: Plan, machine: Machine) -> tuple[str, ...]:
+@kept_with_plan
+def notes_of(plan: Plan, machine: Machine) -> tuple[str, ...]:
+    """The notes about a run of a plan that are known before it."""
+    return (*_emulated(plan, machine), *_unmeasured(plan, machine))
+
+
+def _emulated(plan: Plan, machine: Machine) -> tuple[str, ...]:
     """A note for emulated memories: the measurements say nothing about the hardware that they stand in for."""
     found = [name for name in plan.every_memory if machine.memory(name).emulated]
     return (f"emulated in host memory: {', '.join(found)}",) if found else ()
 
 
-def unmeasured(plan: Plan, machine: Machine) -> tuple[str, ...]:
+def _unmeasured(plan: Plan, machine: Machine) -> tuple[str, ...]:
     """A note for predictions without measurements: a deviation from them says little about the plan."""
     found = [f"{name} ({provenance})" for name, provenance in unmeasured_channels([plan], machine).items()]
     return (f"predicted without a measurement: {', '.join(found)}",) if found else ()

@@ -178,3 +178,17 @@ def test_commands_without_a_cache(command: list[str], places: Path) -> None:
     assert done.stderr.count("nothing is kept") == (0 if "--list" in command else 1), done.stderr
     assert "Traceback" not in done.stderr
     assert sorted(path.name for path in places.iterdir()) == ["home", "transfer.toml"]
+
+
+@LINUX
+def test_a_known_folder_is_looked_at_again_when_it_changed(places: Path, said: list[str]) -> None:
+    """The answer is kept only for the same folder with the same mode."""
+    path = user_cache.cache_folder()
+    assert path == places / "home" / ".cache" / "isoviz" == user_cache.cache_folder()
+    path.chmod(0o755)
+    assert user_cache.cache_folder() == path and mode(path) == 0o700
+    path.rmdir()
+    assert user_cache.cache_folder() == path and path.is_dir() and mode(path) == 0o700
+    path.rmdir()
+    path.write_text("in the way")
+    assert user_cache.cache_folder() != path and said
