@@ -134,7 +134,8 @@ def _memory_table(nodes: Sequence[int], machine: Machine) -> Table:
             )
         )
     caption = f"{_node_list(nodes)}, each" if len(nodes) > 1 else _node_list(nodes)
-    return Table(("memory", "kind", "what it is", "size", "remarks"), rows, caption, numbers=(3,), is_folded=len(rows) > _MOST_ROWS)
+    names = "memory", "kind", "what it is", "size", "remarks"
+    return Table(names, rows, caption, numbers=(3,), is_folded=len(rows) > _MOST_ROWS)
 
 
 def _channel_table(caption: str, rows: Sequence[Sequence[Cell]]) -> Table:
