@@ -34,7 +34,7 @@ from isoviz.rma import moves
 from isoviz.rma.handles import Handle
 from isoviz.rma.places import Array, Ended, Place, Word, room_for, source_of
 from isoviz.rma.regions import Region
-from isoviz.runtime.ranks.post import lost_rank
+from isoviz.runtime.ranks.mailbox import lost_rank
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.exchange import Exchange

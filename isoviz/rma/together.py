@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from isoviz.errors import Cancelled, EngineClosed, RankError
 from isoviz.launch.this_rank import current_rank
-from isoviz.runtime.ranks.post import lost_rank
+from isoviz.runtime.ranks.mailbox import lost_rank
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.world import World

@@ -20,7 +20,7 @@ from rank_runs import MOST_CHUNKS, machine_of, plan_of
 from isoviz import Machine, Plan
 from isoviz.backends.mpi.world import World
 from isoviz.errors import Cancelled, RunError, TransferError
-from isoviz.runtime.ranks.eager import rides
+from isoviz.runtime.ranks.eager import is_eager
 from isoviz.runtime.ranks.rank_engine import RankEngine
 
 TRANSFERS = 40
@@ -119,7 +119,7 @@ def main() -> None:
                     # A transfer that rides with a message may be cancelled on one rank when its bytes are in place on the other.
                     # A rank whose end is wrong says so, even if another rank has cancelled the transfer.
                     twice = found == {"cancelled", "failed"} and number in this.wrong
-                    assert len(found) == 1 or twice or rides(this.plans[number], engine.machine), (
+                    assert len(found) == 1 or twice or is_eager(this.plans[number], engine.machine), (
                         f"{seed} {turn}: {number}: {outcomes}"
                     )
                     seen.update(found)

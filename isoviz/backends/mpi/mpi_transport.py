@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from isoviz.backends.mpi.fencing import Fence
 from isoviz.backends.mpi.tags import BEAT, BYE, CLOCK, CLOCK_ANSWER, CONTROL
 from isoviz.errors import EngineClosed, RunError
-from isoviz.runtime.ranks.post import lost_rank
+from isoviz.runtime.ranks.mailbox import lost_rank
 from isoviz.runtime.ranks.transport import ClockOffset
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from isoviz.runtime.protocols import Store
 
 INLINE = 4096
-"""Bytes up to which data ride with their request or answer."""
+"""Bytes up to which data are sent inside their request or answer."""
 _FEW = 16
 """Up to this many contiguous parts of an inline write are copied by the MPI thread."""
 WORKERS = 2

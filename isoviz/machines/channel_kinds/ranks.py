@@ -39,7 +39,7 @@ SENDING = Ways(
     in_flight=(1, 2, 4),
     tried_with=(("stream", MIB), ("gather", 4 * KIB)),
     setup=None,
-    small=(16 * KIB, 64 * KIB, 256 * KIB),  # Smaller ones ride with a message, on no channel.
+    small=(16 * KIB, 64 * KIB, 256 * KIB),  # Smaller ones are sent inside a message, on no channel.
     relayed=True,
     repeated=3,
 )

@@ -62,7 +62,7 @@ HELD_UP = 0.85
 EQUAL_FIELDS = ("gather", "scatter")
 """Shapes of structs with fields of one size, which kernels move faster than others. Most structs have such fields."""
 STARTED = tuning.MIB // 16
-"""Bytes of the transfers that show how they begin and end: too many to ride with a message."""
+"""Bytes of the transfers that show how they begin and end: too many to be sent inside a message."""
 FEW = 4096
 """Bytes of prepared transfers whose time is that of their begin and end."""
 LEAST_HAND_OVER = 0.1

@@ -22,7 +22,7 @@ from isoviz.backends.mpi.thread.bells import give_way
 from isoviz.backends.pages import PAGE
 from isoviz.errors import Cancelled, IsovizError, RankError
 from isoviz.runtime.engine.interrupts import defer_interrupts, handle_waiting_signal
-from isoviz.runtime.ranks.post import lost_rank
+from isoviz.runtime.ranks.mailbox import lost_rank
 
 if TYPE_CHECKING:
     from isoviz.runtime.protocols import Store

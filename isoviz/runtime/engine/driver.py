@@ -234,7 +234,7 @@ class Driver:
                 for channel in execution.channels:
                     execution.located(partial(channel.prepare, execution.plan.bytes))
                 # In `run`, generating data takes long. A signal there ends the transfer.
-                with permit_interrupts(execution.over != self.complete and not execution.opens_at_once):
+                with permit_interrupts(execution.when_moved != self.complete and not execution.opens_at_once):
                     execution.open()
         except BaseException as error:  # noqa: BLE001  # any error ends this transfer only
             return error
@@ -302,6 +302,13 @@ class Driver:
         self.carry_out(instructions)
 
     # ---- the end
+    #
+    # A transfer ends in this order:
+    # - `cancel` or `abandon`: nobody wants it any more; its requests still end.
+    # - `bytes_moved`: the scheduler has let it go, and no byte of it moves. `when_moved` of the execution is called.
+    # - `complete`: what `run` does not wait for is published at its destination, and its event ends.
+    # - `forget`: all but its recorded spans is dropped.
+    # - `stop_threads`: the last transfer lets idle threads end.
 
     @defer_interrupts()
     def cancel(self, number: int) -> None:
@@ -328,22 +335,22 @@ class Driver:
         with self.lock:
             fault = self.scheduler.faults.pop(execution.number, None)
             execution.error = execution.error or fault
-        self.over(execution)
+        self.bytes_moved(execution)
 
-    def over(self, execution: Execution) -> None:
+    def bytes_moved(self, execution: Execution) -> None:
         """No byte of a transfer moves any more."""
         with self.lock:
             self._ending += 1
             del self.executions[execution.number]
-        execution.over(execution)
+        execution.when_moved(execution)
 
-    def left(self, execution: Execution, error: BaseException) -> bool:
-        """Whether a transfer is still running after `run` has stopped waiting for it. If so, `_complete` cleans up at its end."""
+    def abandon(self, execution: Execution, error: BaseException) -> bool:
+        """Whether a transfer is still running after `run` has stopped waiting for it. If so, `complete` cleans up at its end."""
         with self.lock:
             if execution.number not in self.executions:
                 return False
             execution.error = execution.error or error
-            execution.over = self.complete
+            execution.when_moved = self.complete
             return True
 
     def complete(self, execution: Execution) -> None:
@@ -371,10 +378,10 @@ class Driver:
         finally:
             unclosed = execution.close()
             execution.event.end(error or unclosed)
-            self.ended(execution)
+            self.forget(execution)
         self.peers.published(execution)
 
-    def ended(self, execution: Execution) -> None:
+    def forget(self, execution: Execution) -> None:
         """Drop everything of an ended transfer except its recorded spans.
 
         If the engine is idle after that and is not in a `with`, its threads end.
@@ -383,9 +390,9 @@ class Driver:
         with self._quiet:
             self._ending -= 1
             self._quiet.notify_all()
-        self.rest()
+        self.stop_threads()
 
-    def rest(self) -> None:
+    def stop_threads(self) -> None:
         """Let the threads end if the engine is idle and is not in a `with`."""
         with self.lock:
             is_busy = self._is_entered or self.executions or self._ending

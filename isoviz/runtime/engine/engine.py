@@ -306,9 +306,9 @@ class BaseEngine:
             checks.expect_call("run, progress", progress, "a function or None")
         verify = verify and chunks is None
         moved, arrived = threading.Event(), threading.Event()
-        over = setting(moved, arrived)
+        when_moved = setting(moved, arrived)
         told = arrived.set if progress is not None else None
-        execution = self._submitted(plan, source, destination, None, pipelined, cancel, over, told, chunks, waits=True)
+        execution = self._submitted(plan, source, destination, None, pipelined, cancel, when_moved, told, chunks, waits=True)
         left = False
         try:
             with permit_interrupts():
@@ -342,14 +342,14 @@ class BaseEngine:
                     with permit_interrupts():
                         moved.wait()
             except BaseException:
-                left = self._driver.left(execution, error)
+                left = self._driver.abandon(execution, error)
                 raise
             execution.event.end(error)
             raise
         finally:
             if not left:
                 execution.close()
-                self._driver.ended(execution)
+                self._driver.forget(execution)
 
     @property
     def held_bytes(self) -> int:
@@ -381,7 +381,7 @@ class BaseEngine:
         priority: int | None,
         pipelined: bool,
         cancel: CancelToken | None,
-        over: Callable[[Execution], None],
+        when_moved: Callable[[Execution], None],
         arrived: Callable[[], None] | None = None,
         chunks: int | None = None,
         waits: bool = False,
@@ -392,7 +392,7 @@ class BaseEngine:
         number = next(self._numbers)
         event = Event(plan, partial(self._driver.cancel, number), arrived, self._driver.callbacks.put)
         ends, memories, channels = (source, destination), prepared.memories, prepared.channels
-        execution = Execution(number, plan, work, event, ends, memories, channels, cancel, over, waits, prepared)
+        execution = Execution(number, plan, work, event, ends, memories, channels, cancel, when_moved, waits, prepared)
         execution.submitted = time.perf_counter()
         self._driver.admit(execution)()
         return execution

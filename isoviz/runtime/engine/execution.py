@@ -42,7 +42,7 @@ class Execution:
     - `channels`: the channels of all hops, path after path. The scheduler numbers the hops in the same order. Chunks are numbered
       within their path.
     - `given`: the source and the destination that the caller passed.
-    - `over`: called once when none of its bytes move any more.
+    - `when_moved`: called once when none of its bytes move any more.
     - `waits`: whether the caller waits for that.
     - `prepared`: the plan on these channels, if it is prepared already.
 
@@ -65,7 +65,7 @@ class Execution:
         memories: Sequence[Sequence[RealMemory]],
         channels: Sequence[RealChannel],
         token: CancelToken | None,
-        over: Callable[[Execution], None],
+        when_moved: Callable[[Execution], None],
         waits: bool = False,
         prepared: PreparedPlan | None = None,
     ) -> None:
@@ -73,7 +73,7 @@ class Execution:
         self.memories, self.channels = memories, channels
         self.dispatchers: list[Dispatcher] = []
         self.token = token
-        self.over = over
+        self.when_moved = when_moved
         self.stack = Closing()
         self.source: Endpoint
         self.destination: Endpoint

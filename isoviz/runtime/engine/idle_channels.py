@@ -108,4 +108,4 @@ class IdleChannels:
         event.end(error)
         if channel.top is not None or driver.is_closed:  # somebody waits for the channel
             driver.resume(channel)
-        driver.rest()
+        driver.stop_threads()

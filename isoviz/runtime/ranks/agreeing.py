@@ -20,8 +20,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from isoviz.errors import Cancelled, InputError, RankError
-from isoviz.runtime.ranks.messages import Compare, Decline, Landed, Riding, Tell, for_others
-from isoviz.runtime.ranks.post import lost_rank
+from isoviz.runtime.ranks.mailbox import lost_rank
+from isoviz.runtime.ranks.messages import Compare, Decline, EagerData, EagerReceipt, Relay, for_others
 from isoviz.runtime.ranks.rank_execution import RankExecution
 from isoviz.scheduling.work import Allocate, Credit, End, Stop
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from isoviz.runtime.engine.execution import Execution
     from isoviz.runtime.ranks.eager import SmallTransfers
     from isoviz.runtime.ranks.known_plans import KnownPlan
+    from isoviz.runtime.ranks.mailbox import Mailbox
     from isoviz.runtime.ranks.messages import Digest
-    from isoviz.runtime.ranks.post import Post
     from isoviz.scheduling.rank_scheduler import RankScheduler
     from isoviz.scheduling.work import Instruction
 
@@ -84,9 +84,9 @@ class EarlyMessages:
 class Agreement:
     """What the ranks of a transfer tell each other about it. `openers` are threads that may open stores."""
 
-    def __init__(self, driver: Driver, post: Post, small: SmallTransfers, openers: Dispatcher) -> None:
-        self._driver, self._post, self._small, self._openers = driver, post, small, openers
-        self.rank = post.rank
+    def __init__(self, driver: Driver, mailbox: Mailbox, small: SmallTransfers, openers: Dispatcher) -> None:
+        self._driver, self._mailbox, self._small, self._openers = driver, mailbox, small, openers
+        self.rank = mailbox.rank
         self.early = EarlyMessages()
 
     def _execution(self, number: int) -> RankExecution | None:
@@ -94,7 +94,7 @@ class Agreement:
 
     # ---- messages
 
-    def told(self, sender: int, message: Tell, own: deque[Request] | None = None) -> None:
+    def on_relay(self, sender: int, message: Relay, own: deque[Request] | None = None) -> None:
         """Hand a stimulus of another rank to the scheduler. Small requests that it lets begin are appended to `own`."""
         stimulus, handles, digest, is_direct, lies = message
         number: int = stimulus.transfer  # type: ignore[union-attr]  # every stimulus from a rank names one
@@ -106,7 +106,7 @@ class Agreement:
                 if not self.early.keep(number, sender, message) and digest is not None:
                     self._refuse_stranger(sender, message)
                 return
-            is_other = is_direct and (execution.work.direct is None or execution.rides)
+            is_other = is_direct and (execution.work.direct is None or execution.is_eager)
             if not is_other and is_stop:
                 execution.stopped = True
                 if execution.is_granted and execution.is_open is None:  # the opening thread gives it up afterwards
@@ -121,7 +121,7 @@ class Agreement:
         try:
             if digest is not None and (wrong := self._difference(execution, sender, digest, is_direct=True)):
                 self._disagree(execution, sender, wrong)
-                self._post.send(sender, last(End(number, "failed", wrong)))
+                self._mailbox.send(sender, last(End(number, "failed", wrong)))
                 return
             if handles:
                 execution.provide(cast("Credit", stimulus).hop, handles, lies)
@@ -170,55 +170,55 @@ class Agreement:
                 return
         if wrong := self._difference(execution, message.rank, message.digest, is_direct=message.is_direct):
             if message.is_direct:
-                self._post.send(message.rank, last(Stop(message.transfer, "failed", wrong)))
+                self._mailbox.send(message.rank, last(Stop(message.transfer, "failed", wrong)))
             else:
-                self._post.send(0, Decline(message.transfer, self.rank, execution.work.ranks(self.rank), wrong))
+                self._mailbox.send(0, Decline(message.transfer, self.rank, execution.work.ranks(self.rank), wrong))
             self._disagree(execution, message.rank, wrong)
 
     def _difference(self, execution: RankExecution, other: int, digest: Digest | None, *, is_direct: bool) -> str:
         """In words, how the transfer of another rank differs from the one here; empty if it does not."""
         mine = execution.digest
-        said = "" if mine is None or digest is None else digest.difference(mine)
-        if not said and is_direct and execution.work.direct is None:
-            said = "a transfer without buffers"
-        return said and f"transfer {execution.number}: rank {other} has {said}, compared with rank {self.rank}"
+        difference = "" if mine is None or digest is None else digest.difference(mine)
+        if not difference and is_direct and execution.work.direct is None:
+            difference = "a transfer without buffers"
+        return difference and f"transfer {execution.number}: rank {other} has {difference}, compared with rank {self.rank}"
 
     def _disagree(self, execution: RankExecution, other: int, wrong: str) -> None:
         """End a transfer that another rank does not have like this."""
-        if execution.rides:
+        if execution.is_eager:
             self._small.fail(execution, wrong)
             return
         instructions = self._failed(execution, RankError(wrong, rank=other))
         self._driver.carry_out(instructions)
         ranks = execution.work.ranks(self.rank)
         if execution.work.direct is None and other in ranks:  # it will never ask the arbiter for this transfer
-            self._post.send(0, Decline(execution.number, other, ranks, wrong))
+            self._mailbox.send(0, Decline(execution.number, other, ranks, wrong))
 
     def _refuse_stranger(self, sender: int, message: object, reason: str = "") -> None:
         """Tell a rank that this one has no such transfer, or no longer: it need not wait. `reason` tells why, if it is known."""
 
-        def said(number: int) -> str:
+        def refusal(number: int) -> str:
             return reason or f"rank {self.rank} has no part in transfer {number}"
 
         if isinstance(message, Compare) and message.is_direct:
-            self._post.send(sender, last(Stop(message.transfer, "failed", said(message.transfer))))
+            self._mailbox.send(sender, last(Stop(message.transfer, "failed", refusal(message.transfer))))
         elif isinstance(message, Compare):
-            self._post.send(0, Decline(message.transfer, self.rank, (), said(message.transfer)))
-        elif isinstance(message, Riding):
-            self._post.send(sender, Landed(message.transfer, said(message.transfer)))
-        elif isinstance(message, Tell) and type(message.stimulus) is Credit and message.digest is not None:
+            self._mailbox.send(0, Decline(message.transfer, self.rank, (), refusal(message.transfer)))
+        elif isinstance(message, EagerData):
+            self._mailbox.send(sender, EagerReceipt(message.transfer, refusal(message.transfer)))
+        elif isinstance(message, Relay) and type(message.stimulus) is Credit and message.digest is not None:
             number = message.stimulus.transfer
-            self._post.send(sender, last(End(number, "failed", said(number))))
+            self._mailbox.send(sender, last(End(number, "failed", refusal(number))))
 
-    def rode(self, sender: int, message: Riding) -> None:
+    def on_eager(self, sender: int, message: EagerData) -> None:
         """The bytes of a small transfer have come."""
         number = message.transfer
         with self._driver.lock:
             if number not in self._driver.executions and self.early.keep(number, sender, message):
                 return
-            is_mine = number in self._driver.executions or self._post.is_unwanted((Riding, number))
+            is_mine = number in self._driver.executions or self._mailbox.is_unwanted((EagerData, number))
         if is_mine:
-            self._post.put((Riding, number), message)
+            self._mailbox.put((EagerData, number), message)
         else:
             self._refuse_stranger(sender, message)
 
@@ -231,25 +231,25 @@ class Agreement:
 
     def refuse(self, known: KnownPlan, number: int, error: Exception) -> None:
         """Tell the other ranks of a transfer that this one cannot take part in it, so that they do not wait."""
-        said = f"rank {self.rank}: {error}"
+        reason = f"rank {self.rank}: {error}"
         with self._driver.lock:
             early = self.early.reach(number)
         for sender, message in early:
-            if not (known.rides and isinstance(message, Riding)):
-                self._refuse_stranger(sender, message, said)
-        if known.rides:
-            self._small.refuse(number, known.sender, known.receiver, said)
+            if not (known.is_eager and isinstance(message, EagerData)):
+                self._refuse_stranger(sender, message, reason)
+        if known.is_eager:
+            self._small.refuse(number, known.sender, known.receiver, reason)
         elif known.is_direct and known.sender == self.rank:
-            self._post.send(known.receiver, last(End(number, "failed", said)))
+            self._mailbox.send(known.receiver, last(End(number, "failed", reason)))
         elif known.is_direct:
-            self._post.send(known.sender, last(Stop(number, "failed", said)))
-        elif 0 not in self._post.gone:
-            self._post.send(0, Decline(number, self.rank, known.ranks, said))
+            self._mailbox.send(known.sender, last(Stop(number, "failed", reason)))
+        elif 0 not in self._mailbox.gone:
+            self._mailbox.send(0, Decline(number, self.rank, known.ranks, reason))
 
     def introduce(self, execution: RankExecution, direct: tuple[int, int], *, has_credit: bool) -> None:
         """Tell the receiver of a direct transfer what it is if it has not told this rank so already."""
         if direct[0] == self.rank and not has_credit:
-            self._post.send(direct[1], Compare(execution.number, self.rank, execution.digest, is_direct=True))
+            self._mailbox.send(direct[1], Compare(execution.number, self.rank, execution.digest, is_direct=True))
         driver = self._driver
         with driver.lock:  # perhaps one of them was lost meanwhile
             instructions = self._lost_in(execution) if execution.number in driver.executions else []
@@ -267,10 +267,10 @@ class Agreement:
     def _lost_in(self, execution: RankExecution) -> list[Instruction]:
         """Fail a direct transfer if its other rank is lost. The caller holds the lock."""
         ends: Any = execution.work.direct or ()
-        gone = [rank for rank in ends if rank in self._post.gone]
-        if not gone or execution.rides:
+        gone = [rank for rank in ends if rank in self._mailbox.gone]
+        if not gone or execution.is_eager:
             return []
-        reason = str(lost_rank(gone[0], self._post.gone[gone[0]]))
+        reason = str(lost_rank(gone[0], self._mailbox.gone[gone[0]]))
         execution.stopped = True
         if execution.is_granted and execution.is_open is None:  # the opening thread gives it up afterwards
             kind = End if execution.receiver == self.rank else Stop
@@ -279,6 +279,6 @@ class Agreement:
         return cast("RankScheduler", self._driver.scheduler).lost(execution.number, reason)
 
 
-def last(stimulus: Stop | End) -> Tell:
+def last(stimulus: Stop | End) -> Relay:
     """What one rank of a direct transfer says to the other when it stops or ends it."""
-    return Tell(stimulus, is_direct=True)
+    return Relay(stimulus, is_direct=True)

@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from isoviz.errors import InputError
-from isoviz.runtime.ranks.messages import Compare, Decline, Tell
+from isoviz.runtime.ranks.messages import Compare, Decline, Relay
 from isoviz.scheduling.coordinator import Coordinator
 from isoviz.scheduling.work import End, Request, Settled, Stop
 
 if TYPE_CHECKING:
+    from isoviz.runtime.ranks.mailbox import Mailbox
     from isoviz.runtime.ranks.messages import Consult, Digest
-    from isoviz.runtime.ranks.post import Post
     from isoviz.scheduling.coordinator import Answer, Message
 
 _LOG = logging.getLogger("isoviz")
@@ -50,9 +50,9 @@ class Arbiter:
         number = message.transfer
         if type(message) is Request:
             first, request, known = self._known.setdefault(number, (rank, message, digest))
-            said = digest.difference(known) if digest is not None and known is not None else ""
-            if said := said or _difference(message, request):
-                return self._refuse(number, rank, f"transfer {number}: rank {rank} has {said}, compared with rank {first}")
+            difference = digest.difference(known) if digest is not None and known is not None else ""
+            if difference := difference or _difference(message, request):
+                return self._refuse(number, rank, f"transfer {number}: rank {rank} has {difference}, compared with rank {first}")
         elif (reason := self._refused.get((number, rank))) is not None:
             if type(message) is not Settled:
                 return []
@@ -70,7 +70,7 @@ class Arbiter:
 
     def _refuse(self, number: int, rank: int, reason: str) -> list[Answer]:
         answers = self._coordinator.refuse(rank, number, reason)
-        if not any(told == rank for told, _ in answers):  # it has no part in the transfer that the others have
+        if not any(other == rank for other, _ in answers):  # it has no part in the transfer that the others have
             self._refused[number, rank] = reason
             answers.append((rank, Stop(number, "failed", reason)))
         return self._noted(answers)
@@ -90,11 +90,11 @@ def _difference(request: Request, other: Request) -> str:
     return "" if request == other else "other buffers"
 
 
-class ArbiterByPost:
+class RemoteArbiter:
     """The arbiter of rank 0 as the other ranks have it: asked and answering by messages. Any thread may use it."""
 
-    def __init__(self, post: Post, capacity: Mapping[str, int]) -> None:
-        self._arbiter, self._post = Arbiter(capacity), post
+    def __init__(self, mailbox: Mailbox, capacity: Mapping[str, int]) -> None:
+        self._arbiter, self._mailbox = Arbiter(capacity), mailbox
         self._lock = threading.Lock()
 
     def consulted(self, sender: int, message: Consult) -> None:
@@ -104,8 +104,8 @@ class ArbiterByPost:
         self._answer(lambda: self._arbiter.handle(sender, asked, message.digest))
         if is_first:
             for rank in asked.ranks:  # type: ignore[union-attr]  # it is a request
-                if rank != sender and rank not in self._post.gone:
-                    self._post.send(rank, Compare(asked.transfer, sender, message.digest, is_direct=False))
+                if rank != sender and rank not in self._mailbox.gone:
+                    self._mailbox.send(rank, Compare(asked.transfer, sender, message.digest, is_direct=False))
 
     def declined(self, message: Decline) -> None:
         """A rank cannot take part in a transfer."""
@@ -125,5 +125,5 @@ class ArbiterByPost:
                 _LOG.exception("the arbiter refused a message")
                 return
             for rank, stimulus in answers:
-                if rank not in self._post.gone:
-                    self._post.send(rank, Tell(stimulus))
+                if rank not in self._mailbox.gone:
+                    self._mailbox.send(rank, Relay(stimulus))

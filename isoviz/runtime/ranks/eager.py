@@ -1,4 +1,4 @@
-"""Small transfers between two ranks: their bytes ride with the message, past schedulers and arbiter.
+"""Small transfers between two ranks: their bytes are sent inside the message, past schedulers and arbiter.
 
 A transfer of some bytes would spend nearly all its time on messages: to ask for admission, to be granted, to provide the
 destination, to settle and to end. If its source is small, its rank sends all of it with one message, and the rank of the
@@ -17,7 +17,7 @@ import numpy as np
 from isoviz.errors import Cancelled, RankError
 from isoviz.layouts import Box, View, apply, strided_copies
 from isoviz.planner.bundled.bundle import Bundle
-from isoviz.runtime.ranks.messages import Landed, Riding
+from isoviz.runtime.ranks.messages import EagerData, EagerReceipt
 from isoviz.runtime.trace.trace import RequestSpan
 from isoviz.scheduling.work import Issue
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from isoviz.planner import Plan, Transfer
     from isoviz.runtime.engine.driver import Driver
     from isoviz.runtime.protocols import Endpoint
-    from isoviz.runtime.ranks.post import Post
+    from isoviz.runtime.ranks.mailbox import Mailbox
     from isoviz.runtime.ranks.rank_execution import RankExecution
 
 RIDES = 8 << 10
-"""Bytes. A source up to this size rides with the message: copying it three times costs less than another message."""
+"""Bytes. A source up to this size is sent inside the message: copying it three times costs less than another message."""
 
 
-def rides(plan: Plan, machine: Machine) -> bool:
-    """Whether a transfer rides with a message: one hop between the memories of two ranks, and a small source."""
+def is_eager(plan: Plan, machine: Machine) -> bool:
+    """Whether the bytes of a transfer are sent inside the message: a small source, one hop between memories of two ranks."""
     transfer, paths = plan.transfer, plan.paths
     ends = [machine.memory(end.memory) for end in (transfer.source, transfer.destination)]
     return (
@@ -54,22 +54,22 @@ def _read(execution: RankExecution) -> bytes:
 
 
 def _packed(store: Endpoint, first: int, transfer: Transfer) -> bytes:
-    lies, said = transfer.as_they_lie[0], transfer.source
+    lies, described = transfer.as_they_lie[0], transfer.source
     found = store.read(first, lies.linearization.nbytes)
-    if lies is said:
+    if lies is described:
         return bytes(found)
-    packed = np.zeros(said.linearization.nbytes, np.uint8)
-    views = View(lies.linearization), View(said.linearization)
-    apply(strided_copies(*views, Box.whole(said.space), transfer.field_names), np.frombuffer(found, np.uint8), packed)
+    packed = np.zeros(described.linearization.nbytes, np.uint8)
+    views = View(lies.linearization), View(described.linearization)
+    apply(strided_copies(*views, Box.whole(described.space), transfer.field_names), np.frombuffer(found, np.uint8), packed)
     return packed.tobytes()
 
 
 class SmallTransfers:
     """The small transfers of a rank."""
 
-    def __init__(self, driver: Driver, post: Post) -> None:
-        self._driver, self._post = driver, post
-        self.rank = post.rank
+    def __init__(self, driver: Driver, mailbox: Mailbox) -> None:
+        self._driver, self._mailbox = driver, mailbox
+        self.rank = mailbox.rank
 
     def begin(self, execution: RankExecution) -> None:
         """Carry out this rank's part of a small transfer."""
@@ -85,55 +85,55 @@ class SmallTransfers:
             begun = time.perf_counter()
             source = _read(execution) if execution.is_open else b""
             refusal = None if execution.error is None else f"rank {self.rank}: {execution.error}"
-            self._post.send(execution.receiver, Riding(number, execution.digest, source, refusal))
-            self._post.call((Landed, number), execution.receiver, partial(self._landed, execution, begun))
+            self._mailbox.send(execution.receiver, EagerData(number, execution.digest, source, refusal))
+            self._mailbox.call((EagerReceipt, number), execution.receiver, partial(self._answered, execution, begun))
         else:
-            self._post.call((Riding, number), execution.sender, partial(self._arrived, execution))
+            self._mailbox.call((EagerData, number), execution.sender, partial(self._arrived, execution))
 
     def refuse(self, number: int, sender: int, receiver: int, reason: str) -> None:
         """Tell the other rank of a small transfer that this one cannot take part in it."""
         if sender == self.rank:
-            self._post.send(receiver, Riding(number, None, b"", reason))
+            self._mailbox.send(receiver, EagerData(number, None, b"", reason))
         else:
-            self._post.send(sender, Landed(number, reason))
+            self._mailbox.send(sender, EagerReceipt(number, reason))
 
     def cancel(self, execution: RankExecution) -> None:
         """Cancel a small transfer, unless the other rank has had its say."""
         number, is_sender = execution.number, execution.sender == self.rank
-        if self._post.forget((Landed if is_sender else Riding, number)):
+        if self._mailbox.forget((EagerReceipt if is_sender else EagerData, number)):
             error = Cancelled("cancelled; its bytes may be in place")
             if not is_sender:
-                self._post.send(execution.sender, Landed(number, is_cancelled=True))
-            self._over(execution, error)
+                self._mailbox.send(execution.sender, EagerReceipt(number, is_cancelled=True))
+            self._end(execution, error)
 
     def fail(self, execution: RankExecution, reason: str) -> None:
         """End a small transfer as if the other rank had refused it."""
         number, is_sender = execution.number, execution.sender == self.rank
-        letter = Landed(number, reason) if is_sender else Riding(number, None, b"", reason)
-        self._post.put((type(letter), number), letter)
+        message = EagerReceipt(number, reason) if is_sender else EagerData(number, None, b"", reason)
+        self._mailbox.put((type(message), number), message)
 
-    def _arrived(self, execution: RankExecution, letter: object) -> None:
+    def _arrived(self, execution: RankExecution, message: object) -> None:
         """On the rank of the destination: the bytes are here, or their rank is lost."""
         error: BaseException | None = execution.error
-        if not isinstance(letter, Riding):
-            error = error or cast("BaseException", letter)
+        if not isinstance(message, EagerData):
+            error = error or cast("BaseException", message)
         else:
-            error = error or self._disagreement(execution, letter)
+            error = error or self._disagreement(execution, message)
             if error is None:
-                error = self._placed(execution, letter.source)
-            said = None if error is None else f"rank {self.rank}: {error}"
-            if execution.sender not in self._post.gone:
-                self._post.send(execution.sender, Landed(execution.number, said))
-        self._over(execution, error)
+                error = self._placed(execution, message.source)
+            reason = None if error is None else f"rank {self.rank}: {error}"
+            if execution.sender not in self._mailbox.gone:
+                self._mailbox.send(execution.sender, EagerReceipt(execution.number, reason))
+        self._end(execution, error)
 
-    def _disagreement(self, execution: RankExecution, letter: Riding) -> RankError | None:
-        if letter.refusal is not None:
-            return RankError(letter.refusal, rank=execution.sender)
-        mine, other = execution.digest, letter.digest
-        said = "" if mine is None or other is None else mine.difference(other)
-        if not said:
+    def _disagreement(self, execution: RankExecution, message: EagerData) -> RankError | None:
+        if message.refusal is not None:
+            return RankError(message.refusal, rank=execution.sender)
+        mine, other = execution.digest, message.digest
+        difference = "" if mine is None or other is None else mine.difference(other)
+        if not difference:
             return None
-        return RankError(f"transfer {execution.number}: rank {self.rank} has {said}, compared with rank {execution.sender}")
+        return RankError(f"transfer {execution.number}: rank {self.rank} has {difference}, compared with rank {execution.sender}")
 
     def _placed(self, execution: RankExecution, source: bytes) -> BaseException | None:
         """Convert the bytes into the destination. Returns the error if that fails."""
@@ -147,22 +147,22 @@ class SmallTransfers:
         execution.event.moved(execution.plan.bytes)
         return None
 
-    def _landed(self, execution: RankExecution, begun: float, letter: object) -> None:
+    def _answered(self, execution: RankExecution, begun: float, message: object) -> None:
         """On the rank of the source: the rank of the destination has answered, or is lost."""
         error = execution.error
-        if isinstance(letter, Landed):
-            if letter.is_cancelled:
+        if isinstance(message, EagerReceipt):
+            if message.is_cancelled:
                 error = error or Cancelled("cancelled by the rank of the destination; its bytes may be in place")
-            elif letter.error is not None:
-                error = error or RankError(letter.error, rank=execution.receiver)
+            elif message.error is not None:
+                error = error or RankError(message.error, rank=execution.receiver)
             execution.requests[0] = 1
             execution.spans.append(RequestSpan(execution.number, 0, 0, 0, begun, time.perf_counter()))
         else:
-            error = error or cast("BaseException", letter)
-        self._over(execution, error)
+            error = error or cast("BaseException", message)
+        self._end(execution, error)
 
-    def _over(self, execution: RankExecution, error: BaseException | None) -> None:
+    def _end(self, execution: RankExecution, error: BaseException | None) -> None:
         execution.error = error
         execution.outcome = "done" if error is None else "failed"
         execution.ended = time.perf_counter()
-        self._driver.over(execution)
+        self._driver.bytes_moved(execution)

@@ -13,7 +13,7 @@ from isoviz.runtime.ranks.messages import Gathered
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from isoviz.runtime.ranks.post import Post
+    from isoviz.runtime.ranks.mailbox import Mailbox
 
 
 class _Collected:
@@ -41,8 +41,8 @@ class Gathering:
     Rank 0 collects the values in whichever thread gets the last one, so it collects them also when nobody waits on rank 0.
     """
 
-    def __init__(self, post: Post) -> None:
-        self._post = post
+    def __init__(self, mailbox: Mailbox) -> None:
+        self._mailbox = mailbox
         self._turn = 0
 
     @defer_interrupts()
@@ -55,8 +55,8 @@ class Gathering:
         key = self._tell(value)
         try:
             with permit_interrupts(interruptible):
-                self._post.expect(key, 0)
-            found = self._post.wait(key, 0)
+                self._mailbox.expect(key, 0)
+            found = self._mailbox.wait(key, 0)
             if isinstance(found, RankLost):
                 raise found
         except BaseException:
@@ -70,21 +70,21 @@ class Gathering:
         self._ignore(self._tell(value))
 
     def _tell(self, value: object) -> tuple[type, int, int]:
-        post, turn, self._turn = self._post, self._turn, self._turn + 1
-        if post.rank:
-            post.send(0, Gathered(turn, value))
+        mailbox, turn, self._turn = self._mailbox, self._turn, self._turn + 1
+        if mailbox.rank:
+            mailbox.send(0, Gathered(turn, value))
         else:
-            collected = _Collected(post.size, partial(self._send, turn))
-            for rank in range(1, post.size):
-                post.call((Gathered, turn, rank), rank, partial(collected.add, rank))
+            collected = _Collected(mailbox.size, partial(self._send, turn))
+            for rank in range(1, mailbox.size):
+                mailbox.call((Gathered, turn, rank), rank, partial(collected.add, rank))
             collected.add(0, value)
         return Gathered, turn, 0
 
     def _send(self, turn: int, found: object) -> None:
         """On rank 0: tell all ranks what they have told."""
-        self._post.send_to(range(self._post.size), Gathered(turn, found))
-        self._post.put((Gathered, turn, 0), found)
+        self._mailbox.send_to(range(self._mailbox.size), Gathered(turn, found))
+        self._mailbox.put((Gathered, turn, 0), found)
 
     def _ignore(self, key: tuple[type, int, int]) -> None:
         """Take the values when they come, and drop them."""
-        self._post.call(key, 0, lambda _: None)
+        self._mailbox.call(key, 0, lambda _: None)

@@ -14,7 +14,7 @@ from isoviz.errors import Cancelled, RankLost
 from isoviz.runtime.engine.interrupts import defer_interrupts
 from isoviz.runtime.engine.progress import Progress
 from isoviz.runtime.ranks.merging import RankPart
-from isoviz.runtime.ranks.messages import Offer, Word
+from isoviz.runtime.ranks.messages import FinalStatus, Offer
 
 if TYPE_CHECKING:
     from isoviz.runtime.engine.driver import Driver
@@ -45,13 +45,13 @@ class JointRun:
     """Plans that run at the same time. `verify`: whether every byte is compared. `tells`: whether progress is asked for."""
 
     def __init__(self, driver: Driver, peers: RankPeers, devices: RankDevices, *, verify: bool, tells: bool) -> None:
-        self._driver, self._peers, self._post, self._devices = driver, peers, peers.post, devices
+        self._driver, self._peers, self._mailbox, self._devices = driver, peers, peers.mailbox, devices
         self.rank = peers.rank
         self._verify, self._tells = verify, tells
         self._woken = threading.Event()
         self._running: list[_Running] = []
         self._heard: set[int] = set()
-        """The numbers of the transfers whose last word has come."""
+        """The numbers of the transfers whose final status has come."""
 
     @property
     def _executions(self) -> list[RankExecution]:
@@ -71,26 +71,26 @@ class JointRun:
         """
         moved, woken = threading.Event(), self._woken
 
-        def over(_: Execution) -> None:
+        def mark(_: Execution) -> None:
             moved.set()
             woken.set()
 
-        execution = submit(over, woken.set if self._tells else None)
+        execution = submit(mark, woken.set if self._tells else None)
         self._running.append(_Running(at, execution, moved))
 
     def wait(self, progress: ProgressCallback | None, cancel: CancelToken | None) -> None:
         """Wait until no bytes of the plans move any more. Report progress; cancel where the token is set."""
         if progress is None and cancel is None:
             for each in self._running:
-                self._post.poll(each.moved.is_set)
+                self._mailbox.poll(each.moved.is_set)
                 each.moved.wait()
             return
-        told, executions = -1, self._executions
+        reported, executions = -1, self._executions
         while True:
             over = all(each.moved.is_set() for each in self._running)
             done = sum(execution.event.bytes_done for execution in executions)
-            if progress is not None and done != told:
-                told = done
+            if progress is not None and done != reported:
+                reported = done
                 checks.tell("run", progress, self._progress(executions))
             if over:
                 return
@@ -105,7 +105,7 @@ class JointRun:
         for execution in self._executions:
             if self._is_offering(execution):
                 source = execution.source
-                self._post.send(execution.receiver, Offer(execution.number, execution.offered(), source.sources, source.lies))
+                self._mailbox.send(execution.receiver, Offer(execution.number, execution.offered(), source.sources, source.lies))
         for each in sorted(self._running, key=lambda each: each.execution.receiver != self.rank):
             execution = each.execution
             yield each.at, self._received(execution) if execution.receiver == self.rank else self._sent(execution)
@@ -118,11 +118,11 @@ class JointRun:
             each.moved.wait()
             execution = each.execution
             if self._is_offering(execution):
-                self._post.send(execution.receiver, Offer(execution.number, None))
-            elif execution.is_offered and execution.number not in self._heard:  # it is read until the last word
-                self._post.send(execution.receiver, Offer(execution.number, None))
+                self._mailbox.send(execution.receiver, Offer(execution.number, None))
+            elif execution.is_offered and execution.number not in self._heard:  # it is read until the final status
+                self._mailbox.send(execution.receiver, Offer(execution.number, None))
                 with suppress(RankLost):
-                    self._post.wait((Word, execution.number), execution.receiver)
+                    self._mailbox.wait((FinalStatus, execution.number), execution.receiver)
             if execution.receiver == self.rank and self._is_awaited(execution):
                 self._peers.say(execution, error, None)
 
@@ -131,7 +131,7 @@ class JointRun:
         for execution in self._executions:
             execution.event.end(execution.error)
             execution.close()
-            self._driver.ended(execution)
+            self._driver.forget(execution)
 
     @staticmethod
     def _progress(executions: list[RankExecution]) -> Progress:
@@ -149,7 +149,7 @@ class JointRun:
         )
 
     def _is_awaited(self, execution: RankExecution) -> bool:
-        """Whether the other ranks wait for the last word of the destination's rank."""
+        """Whether the other ranks wait for the final status of the destination's rank."""
         several = len(execution.work.ranks(self.rank)) > 1
         return several and execution.outcome == "done" and (self._verify or execution.is_durable)
 
@@ -168,7 +168,7 @@ class JointRun:
                 flush = time.perf_counter() - began
                 source = execution.source
                 if execution.sender != self.rank and (self._verify or execution.is_durable):
-                    offer = cast("Offer", self._post.wait((Offer, execution.number), execution.sender, execution.check))
+                    offer = cast("Offer", self._mailbox.wait((Offer, execution.number), execution.sender, execution.check))
                     if offer.handle is None:
                         raise self._interrupted(execution)
                     execution.destination.comes_from(offer.sources)
@@ -192,7 +192,7 @@ class JointRun:
             Cancelled: the transfer has to stop.
         """
         execution.check()
-        if self._post.has((Offer, execution.number)):
+        if self._mailbox.has((Offer, execution.number)):
             raise self._interrupted(execution)
 
     @staticmethod
@@ -204,12 +204,12 @@ class JointRun:
         verified = None
         if self._is_awaited(execution):
             try:
-                self._post.expect((Word, execution.number), execution.receiver)
+                self._mailbox.expect((FinalStatus, execution.number), execution.receiver)
                 with defer_interrupts():
-                    word = cast("Word", self._post.wait((Word, execution.number), execution.receiver))
+                    status = cast("FinalStatus", self._mailbox.wait((FinalStatus, execution.number), execution.receiver))
                     self._heard.add(execution.number)
             except Exception as error:  # noqa: BLE001  # the part carries it
                 execution.error = execution.error or error
             else:
-                execution.error, verified = execution.error or word.error, word.verified
+                execution.error, verified = execution.error or status.error, status.verified
         return RankPart.of(execution, self.rank, 0.0, verified)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from isoviz._version import __version__
 from isoviz.errors import InputError
 from isoviz.planner.plan_file import plan_digest
-from isoviz.runtime.ranks.eager import rides
+from isoviz.runtime.ranks.eager import is_eager
 from isoviz.runtime.ranks.messages import Digest
 from isoviz.scheduling.work import Work
 
@@ -52,9 +52,9 @@ class KnownPlan:
         return Digest(__version__, self._machine.digest, plan_digest(self.plan))
 
     @cached_property
-    def rides(self) -> bool:
-        """Whether the bytes ride with a message."""
-        return rides(self.plan, self._machine)
+    def is_eager(self) -> bool:
+        """Whether the bytes are sent inside the message."""
+        return is_eager(self.plan, self._machine)
 
     def with_ranks(self, work: Work, size: int) -> Work:
         """The work of this plan with the rank of every hop and of the destination. There are `size` ranks.

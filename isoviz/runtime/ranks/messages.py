@@ -34,7 +34,7 @@ class Digest(NamedTuple):
         return "" if self.plan == other.plan else "another plan"
 
 
-class Tell(NamedTuple):
+class Relay(NamedTuple):
     """A stimulus for the scheduler of the receiving rank. `handles` are the stores that a credit provides, sent once.
 
     With the credit of a direct transfer comes its digest. `is_direct`: the other rank of a direct transfer stops or ends it.
@@ -76,15 +76,15 @@ class Decline(NamedTuple):
     reason: str
 
 
-class Gone(NamedTuple):
+class RankLostNotice(NamedTuple):
     """A rank no longer answers."""
 
     rank: int
     reason: str
 
 
-class Riding(NamedTuple):
-    """A small transfer: all bytes of its source, or why there are none (`refusal`). `Landed` answers it."""
+class EagerData(NamedTuple):
+    """A small transfer: all bytes of its source, or why there are none (`refusal`). `EagerReceipt` answers it."""
 
     transfer: int
     digest: Digest | None
@@ -92,7 +92,7 @@ class Riding(NamedTuple):
     refusal: str | None = None
 
 
-class Landed(NamedTuple):
+class EagerReceipt(NamedTuple):
     """The bytes of a small transfer are in place, or the error. `is_cancelled`: the rank of the destination has cancelled it."""
 
     transfer: int
@@ -155,7 +155,7 @@ class NoLane(NamedTuple):
     transfer: int
 
 
-class Word(NamedTuple):
+class FinalStatus(NamedTuple):
     """The last word on a transfer, from the rank of its destination: it is complete, or the error."""
 
     transfer: int

@@ -104,7 +104,7 @@ class RankEngine(BaseEngine):
         super().__init__(machine, devices, **options)
         self._known = KnownPlans(self.machine)
         self._attached: dict[Callable[[RankEngine], Attached], Attached] = {}
-        self._gathering = Gathering(self._peers.post)
+        self._gathering = Gathering(self._peers.mailbox)
         self._lane_submits = LaneSubmits(self._lane_runtime, self._submit_again, self._in_one_hop, lanes=lanes)
         self._peers.heard_of_lanes = self._lane_submits.heard
         self._peers.start(self._driver)
@@ -120,7 +120,7 @@ class RankEngine(BaseEngine):
     @property
     def gone(self) -> Mapping[int, str]:
         """The ranks that no longer answer, and why."""
-        return self._peers.post.gone
+        return self._peers.mailbox.gone
 
     # ---- submitting
 
@@ -161,8 +161,8 @@ class RankEngine(BaseEngine):
             number, event = self._lane_submits.start(plan, known, (source, destination), chosen)
             if event is not None:
                 return event
-            over = self._driver.complete
-            return self._submitted(plan, source, destination, chosen, True, None, over, number=number).event
+            when_moved = self._driver.complete
+            return self._submitted(plan, source, destination, chosen, True, None, when_moved, number=number).event
         self.skip(plan)
         event = Event(plan)
         event.end()
@@ -176,7 +176,7 @@ class RankEngine(BaseEngine):
         priority: int | None,
         pipelined: bool,
         cancel: CancelToken | None,
-        over: Callable[[Execution], None],
+        when_moved: Callable[[Execution], None],
         arrived: Callable[[], None] | None = None,
         chunks: int | None = None,
         waits: bool = False,
@@ -195,12 +195,12 @@ class RankEngine(BaseEngine):
             ends, memories, channels = (source, destination), prepared.memories, prepared.channels
             given = plan, partial(driver.cancel, number), arrived, driver.callbacks.put
             if event is None:
-                event = RankEvent(peers.post, *given) if len(known.ranks) > 1 else Event(*given)
-            own = plan, work, event, ends, memories, channels, cancel, over, waits, prepared
+                event = RankEvent(peers.mailbox, *given) if len(known.ranks) > 1 else Event(*given)
+            own = plan, work, event, ends, memories, channels, cancel, when_moved, waits, prepared
             execution = RankExecution(self.rank, self.devices, number, *own)
             execution.submitted = time.perf_counter()
             execution.digest, execution.is_durable = known.digest, known.is_durable
-            execution.rides = known.rides and chunks is None
+            execution.is_eager = known.is_eager and chunks is None
             begin = driver.admit(execution)
         except Exception as error:
             if len(known.ranks) > 1:
@@ -212,8 +212,8 @@ class RankEngine(BaseEngine):
     def _submit_again(self, request: Request, number: int, event: Event) -> None:
         """Submit a transfer that was to go over a lane."""
         source, destination = request.ends
-        over = self._driver.complete
-        self._submitted(request.plan, source, destination, request.priority, True, None, over, number=number, event=event)
+        when_moved = self._driver.complete
+        self._submitted(request.plan, source, destination, request.priority, True, None, when_moved, number=number, event=event)
 
     def _work(self, plan: Plan, prepared: PreparedPlan, priority: int | None, pipelined: bool, chunks: int | None) -> Work:
         """The work of a plan, with the rank of every hop and of the destination.

@@ -108,8 +108,8 @@ class RankExecution(Execution):
         self._reached = ExitStack()
         self.is_offered = False
         """Whether the source was offered to the rank that verifies."""
-        self.rides = self.is_durable = False
-        """Whether its bytes ride with a message, and whether its destination is a file."""
+        self.is_eager = self.is_durable = False
+        """Whether its bytes are sent inside the message, and whether its destination is a file."""
         self.verdict: Stimulus | None = None
         """What the other rank of a direct transfer said while the stores here were being opened."""
         self.digest: Digest | None = None
@@ -193,14 +193,14 @@ class RankExecution(Execution):
 
     @property
     def is_scheduled(self) -> bool:
-        return not self.rides
+        return not self.is_eager
 
     @property
     def ends_at_once(self) -> bool:
         """Without files, and without memory to free but the caller's, nothing takes long."""
         ends = zip((self.sender, self.receiver), self.given, strict=True)
         is_given = all(given is not None for rank, given in ends if rank == self.rank)
-        return self.rides or (not self.work.rings and not self.is_durable and is_given)
+        return self.is_eager or (not self.work.rings and not self.is_durable and is_given)
 
     def finished(self, issue: Issue) -> None:
         super().finished(issue)

@@ -20,26 +20,26 @@ from isoviz.runtime.engine.dispatcher import Dispatcher
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.peers import Peers
 from isoviz.runtime.ranks.agreeing import Agreement, last
-from isoviz.runtime.ranks.arbiter import ArbiterByPost
+from isoviz.runtime.ranks.arbiter import RemoteArbiter
 from isoviz.runtime.ranks.eager import SmallTransfers
+from isoviz.runtime.ranks.mailbox import Mailbox, lost_rank
 from isoviz.runtime.ranks.messages import (
     Compare,
     Consult,
     Decline,
+    EagerData,
+    EagerReceipt,
+    FinalStatus,
     Gathered,
-    Gone,
-    Landed,
     LaneEnd,
     LaneOffer,
     LaneUse,
     NoLane,
     Offer,
-    Riding,
-    Tell,
-    Word,
+    RankLostNotice,
+    Relay,
     for_others,
 )
-from isoviz.runtime.ranks.post import Post, lost_rank
 from isoviz.scheduling.work import (
     Abort,
     Arrived,
@@ -73,14 +73,14 @@ WAITERS = 64
 class RankEvent(Event):
     """The event of a transfer between ranks. The thread that waits for it delivers messages before it sleeps."""
 
-    def __init__(self, post: Post, *args: Any) -> None:
+    def __init__(self, mailbox: Mailbox, *args: Any) -> None:
         super().__init__(*args)
-        self._post = post
+        self._mailbox = mailbox
 
     def error(self, timeout: float | None = None) -> BaseException | None:
         timeout = checks.timeout(timeout)
         until = None if timeout is None else time.monotonic() + timeout
-        self._post.poll_for(self, until)
+        self._mailbox.poll_for(self, until)
         return super().error(timeout if until is None else max(0.0, until - time.monotonic()))
 
 
@@ -94,21 +94,21 @@ class RankPeers(Peers):
     def __init__(self, transport: Transport, capacity: Mapping[str, int]) -> None:
         self.transport = transport
         self.rank, self.size = transport.rank, transport.size
-        self.post = Post(transport)
+        self.mailbox = Mailbox(transport)
         self.waiters = Dispatcher("lanes", WAITERS)
         self._openers = Dispatcher("openers", OPENERS)
         self._lane_offers = Dispatcher("lane offers", 1)
         self.heard_of_lanes: Callable[[int, LaneEnd | LaneUse], None] = lambda *_: None
         """Takes what other ranks say about lanes, in their order, in a thread of its own."""
-        self._arbiter = ArbiterByPost(self.post, capacity) if self.rank == 0 else None
+        self._arbiter = RemoteArbiter(self.mailbox, capacity) if self.rank == 0 else None
         self._numbers = itertools.count()
         self._own_numbers = iter(range(-1 - self.rank, -(1 << 60), -self.size))
 
     def start(self, driver: Driver) -> None:
         """Hear other ranks from now on. `driver` is that of this rank."""
         self.driver = driver
-        self.small = SmallTransfers(driver, self.post)
-        self.agreement = Agreement(driver, self.post, self.small, self._openers)
+        self.small = SmallTransfers(driver, self.mailbox)
+        self.agreement = Agreement(driver, self.mailbox, self.small, self._openers)
         self.transport.start(self._received, self._lost)
 
     @property
@@ -133,7 +133,7 @@ class RankPeers(Peers):
         Raises:
             RankLost: one of them no longer answers.
         """
-        gone = self.post.gone
+        gone = self.mailbox.gone
         if gone:
             ranks = work.ranks(self.rank)
             needed = ranks if work.direct is not None or (len(ranks) == 1 and not work.rings) else (*ranks, 0)
@@ -150,35 +150,35 @@ class RankPeers(Peers):
 
     def meet(self, execution: Execution, early: Sequence[Any], own: deque[OwnRequest] | None) -> None:
         transfer = cast("RankExecution", execution)
-        if transfer.rides:
+        if transfer.is_eager:
             self.small.begin(transfer)
         for sender, message in early:
-            if type(message) is Tell:
-                self.agreement.told(sender, message, own)
+            if type(message) is Relay:
+                self.agreement.on_relay(sender, message, own)
             else:
                 self._received(sender, message)
         direct = transfer.work.direct
-        if direct is not None and not transfer.rides:
-            self.agreement.introduce(transfer, direct, has_credit=any(type(message) is Tell for _, message in early))
+        if direct is not None and not transfer.is_eager:
+            self.agreement.introduce(transfer, direct, has_credit=any(type(message) is Relay for _, message in early))
 
     def opened(self, execution: Execution, error: BaseException | None) -> list[Instruction] | None:
         return self.agreement.opened(execution, error)
 
     def cancel(self, execution: Execution) -> bool:
         transfer = cast("RankExecution", execution)
-        if transfer.rides:
+        if transfer.is_eager:
             self.small.cancel(transfer)
-        return transfer.rides
+        return transfer.is_eager
 
     def pass_on(self, execution: Execution, instruction: Instruction) -> None:
-        transfer, send = cast("RankExecution", execution), self.post.send
+        transfer, send = cast("RankExecution", execution), self.mailbox.send
         if type(instruction) is SendArrived:
-            send(instruction.rank, Tell(Arrived(*instruction[1:])))
+            send(instruction.rank, Relay(Arrived(*instruction[1:])))
         elif type(instruction) is SendCredit:
             if transfer.is_open:
                 digest = transfer.digest if transfer.work.direct else None
                 handles = transfer.exports(instruction.hop)
-                send(instruction.rank, Tell(Credit(*instruction[1:]), handles, digest, lies=transfer.destination.lies))
+                send(instruction.rank, Relay(Credit(*instruction[1:]), handles, digest, lies=transfer.destination.lies))
         elif type(instruction) is SendStop or type(instruction) is SendEnd:
             kind = Stop if type(instruction) is SendStop else End
             outcome = self.agreement.outcome_for_others(transfer, *instruction[2:])
@@ -196,7 +196,7 @@ class RankPeers(Peers):
     # ---- the end of transfers
 
     def finish(self, execution: Execution, finish: Finish) -> None:
-        transfer, gone = cast("RankExecution", execution), self.post.gone
+        transfer, gone = cast("RankExecution", execution), self.mailbox.gone
         if finish.outcome == "done" and not transfer.is_durable:
             transfer.stopped = False  # a cancel here came too late: the other ranks have ended, too
         own = None if isinstance(transfer.error, Cancelled) else transfer.error
@@ -210,16 +210,16 @@ class RankPeers(Peers):
                 transfer.error = RankError(finish.reason)
 
     def completes(self, execution: Execution) -> bool:
-        """If the destination is a file, its rank has the last word."""
+        """If the destination is a file, its rank sends the final status."""
         transfer = cast("RankExecution", execution)
         if transfer.outcome != "done" or not transfer.is_durable or transfer.receiver == self.rank:
             return False
-        self.post.call((Word, transfer.number), transfer.receiver, partial(self._heard, transfer))
+        self.mailbox.call((FinalStatus, transfer.number), transfer.receiver, partial(self._heard, transfer))
         return True
 
-    def _heard(self, execution: RankExecution, word: object) -> None:
-        """The rank of the destination has had the last word, or is lost."""
-        error = word.error if isinstance(word, Word) else cast("RankLost", word)
+    def _heard(self, execution: RankExecution, status: object) -> None:
+        """The rank of the destination has sent the final status, or is lost."""
+        error = status.error if isinstance(status, FinalStatus) else cast("RankLost", status)
         execution.error = execution.error or error
         self.driver.complete_later(execution)
 
@@ -230,40 +230,40 @@ class RankPeers(Peers):
 
     def say(self, execution: RankExecution, error: BaseException | None, verified: bool | None) -> None:
         """Tell the other ranks of a transfer how it has ended at its destination."""
-        said = None if error is None else for_others(error, self.rank)
-        self.post.send_to(execution.work.ranks(self.rank), Word(execution.number, said, verified))
+        error_there = None if error is None else for_others(error, self.rank)
+        self.mailbox.send_to(execution.work.ranks(self.rank), FinalStatus(execution.number, error_there, verified))
 
     # ---- from other ranks
 
     def _received(self, sender: int, message: object) -> None:
         """Handle a message from another rank, or from this one. The transport's thread calls it."""
-        if type(message) is Tell:
-            self.agreement.told(sender, message)
+        if type(message) is Relay:
+            self.agreement.on_relay(sender, message)
         elif type(message) is Compare:
             self.agreement.compare(sender, message)
-        elif type(message) is Riding:
-            self.agreement.rode(sender, message)
+        elif type(message) is EagerData:
+            self.agreement.on_eager(sender, message)
         elif type(message) is Consult:
             assert self._arbiter is not None, "only rank 0 arbitrates"
             self._arbiter.consulted(sender, message)
         elif type(message) is Decline:
             assert self._arbiter is not None, "only rank 0 arbitrates"
             self._arbiter.declined(message)
-        elif type(message) is Gone:
+        elif type(message) is RankLostNotice:
             self.transport.give_up(message.rank, message.reason)
         elif type(message) is Gathered:
-            self.post.put((Gathered, message.turn, sender), message.value)
+            self.mailbox.put((Gathered, message.turn, sender), message.value)
         elif type(message) is NoLane:
             with self.driver.lock:
                 self.agreement.early.keep(message.transfer, sender, message)
         elif isinstance(message, LaneEnd | LaneUse):
             self._lane_offers.put(partial(self.heard_of_lanes, sender, message))
-        elif isinstance(message, Offer | Word | Landed | LaneOffer):
-            self.post.put((type(message), message.transfer), message)
+        elif isinstance(message, Offer | FinalStatus | EagerReceipt | LaneOffer):
+            self.mailbox.put((type(message), message.transfer), message)
 
     def _lost(self, rank: int, reason: str) -> None:
         """A rank no longer answers: its transfers fail. Without rank 0, all transfers fail."""
-        if not self.post.lose(rank, reason):
+        if not self.mailbox.lose(rank, reason):
             return
         driver = self.driver
         with driver.lock:
@@ -279,7 +279,7 @@ class RankPeers(Peers):
         if rank == 0:
             return
         if self._arbiter is None:
-            self.post.send(0, Gone(rank, reason))
+            self.mailbox.send(0, RankLostNotice(rank, reason))
         else:
-            self.post.send_to(range(1, self.size), Gone(rank, reason))
+            self.mailbox.send_to(range(1, self.size), RankLostNotice(rank, reason))
             self._arbiter.lost(rank, f"rank {rank} no longer answers: {reason}")

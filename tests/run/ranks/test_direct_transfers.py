@@ -17,7 +17,7 @@ from run_cases import elements, no_leaked_files, random_bytes
 
 from isoviz import FieldSpace, IndexSpace, Instance, Machine, Options, Plan, Report, Transfer, plan
 from isoviz.errors import Cancelled, RankError, RankLost, TransferError
-from isoviz.runtime.ranks.messages import Compare, Consult, Tell
+from isoviz.runtime.ranks.messages import Compare, Consult, Relay
 from isoviz.runtime.ranks.rank_engine import RankEngine
 from isoviz.scheduling.work import Credit, End
 
@@ -77,7 +77,7 @@ def test_two_messages_settle_it(three: Group, machine: Machine, late: int) -> No
     assert elements(here, source) == elements(there, room)
     told = [message for message in messages(three) if not isinstance(message, Compare)]
     assert [type(message.stimulus) for message in told] == [Credit, End]
-    assert all(isinstance(message, Tell) for message in told)
+    assert all(isinstance(message, Relay) for message in told)
 
 
 def test_many_at_once(three: Group, machine: Machine) -> None:

@@ -17,7 +17,7 @@ from isoviz import FieldSpace, IndexSpace, Machine, Options, Plan, Transfer
 from isoviz.errors import Cancelled, RankError, RankLost, RunError
 from isoviz.machines import Channel, ChannelKind, Constant, Memory, MemoryKind
 from isoviz.planner import plan_of_paths
-from isoviz.runtime.ranks.messages import Tell
+from isoviz.runtime.ranks.messages import Relay
 from isoviz.runtime.ranks.rank_engine import RankEngine
 from isoviz.scheduling.work import Grant
 
@@ -85,7 +85,7 @@ def run(four: Group, made: Plan, ranks: tuple[int, ...] = tuple(range(SIZE)), se
 def grants(four: Group) -> int:
     """How often a rank was told that a transfer is admitted."""
     messages = [message for transport in four.transports for message in transport.seen]
-    return sum(isinstance(message, Tell) and isinstance(message.stimulus, Grant) for message in messages)
+    return sum(isinstance(message, Relay) and isinstance(message.stimulus, Grant) for message in messages)
 
 
 @pytest.mark.parametrize("gone", [1, 0])

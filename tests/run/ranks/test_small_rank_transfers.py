@@ -13,7 +13,7 @@ from run_cases import elements, no_leaked_files, random_bytes, random_layout, ra
 
 from isoviz import FieldSpace, IndexSpace, Instance, Machine, Plan, Report, Transfer, plan
 from isoviz.errors import Cancelled, EngineClosed, RankError, RankLost
-from isoviz.runtime.ranks.messages import Landed, Riding
+from isoviz.runtime.ranks.messages import EagerData, EagerReceipt
 from isoviz.runtime.ranks.rank_engine import RankEngine
 
 __all__ = ["no_leaked_files"]
@@ -58,7 +58,7 @@ def test_random_small_transfers_are_bit_exact(three: Group, machine: Machine, fu
 
         assert three.together(run) == [None] * 3, f"seed {seed}: {found}"
         assert elements(ends[0].linearization, source) == elements(ends[1].linearization, room), f"seed {seed}: {found}"
-    assert {Riding, Landed} <= kinds(three)
+    assert {EagerData, EagerReceipt} <= kinds(three)
 
 
 def test_they_pass_no_arbiter_and_are_measured(three: Group, machine: Machine) -> None:
@@ -68,13 +68,13 @@ def test_they_pass_no_arbiter_and_are_measured(three: Group, machine: Machine) -
         assert report.hops[0].requests == 1
         assert report.hops[0].seconds > 0
         assert report.trace is not None and len(report.trace.requests) == 1
-    assert {each.__name__ for each in kinds(three)} == {"Riding", "Landed", "Gathered"}
+    assert {each.__name__ for each in kinds(three)} == {"EagerData", "EagerReceipt", "Gathered"}
     assert all(isinstance(report, Report) and report.verified for report in three.together(lambda engine: engine.run(found)))
 
 
 def test_a_large_source_does_not_ride(three: Group, machine: Machine) -> None:
     assert all(isinstance(each, Report) for each in three.together(lambda engine: engine.run(small(machine, count=4096))))
-    assert Riding not in kinds(three)
+    assert EagerData not in kinds(three)
 
 
 def test_another_plan_is_refused(three: Group, machine: Machine) -> None:

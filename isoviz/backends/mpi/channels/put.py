@@ -14,7 +14,7 @@ from isoviz.backends.mpi.stores import RemoteStore
 from isoviz.errors import RunError
 from isoviz.machines import ChannelKind
 from isoviz.runtime.device_bases import AsynchronousChannel
-from isoviz.runtime.ranks.post import lost_rank
+from isoviz.runtime.ranks.mailbox import lost_rank
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.put_window import PutWindow

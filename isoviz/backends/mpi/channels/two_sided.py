@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class TwoSided(AsynchronousChannel):
     """Every contiguous run is a message (Isend, Irecv) straight between the two memories.
 
-    A few KiB ride with one message, unless `of_gpu`: then one of the memories belongs to a GPU, and MPI gets its addresses.
+    A few KiB are sent inside one message, unless `of_gpu`: then one of the memories belongs to a GPU, and MPI gets its addresses.
     """
 
     takes_lists = True

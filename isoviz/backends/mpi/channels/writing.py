@@ -50,7 +50,7 @@ def handle_of(store: Store) -> StoreHandle:
 
 
 def is_small(copies: Sequence[StridedCopy]) -> bool:
-    """Whether the bytes ride with the message."""
+    """Whether the bytes are sent inside the message."""
     return len(copies) <= MOST_INLINE and sum([copy.nbytes for copy in copies]) <= INLINE
 
 

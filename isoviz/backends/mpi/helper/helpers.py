@@ -17,7 +17,7 @@ from isoviz.backends.mpi.thread.bells import are_shared
 from isoviz.backends.mpi.windows import Segment
 from isoviz.errors import EngineClosed, InputError, RunError
 from isoviz.forks import Home
-from isoviz.runtime.ranks.post import lost_rank
+from isoviz.runtime.ranks.mailbox import lost_rank
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.exchange import Exchange

@@ -15,7 +15,7 @@ from isoviz.runtime.ranks.lanes.lane_transfers import ReceivingEvent, ReceivingT
 if TYPE_CHECKING:
     from isoviz.planner import Plan
     from isoviz.runtime.ranks.lanes.lane_transfers import LaneRuntime
-    from isoviz.runtime.ranks.post import Post
+    from isoviz.runtime.ranks.mailbox import Mailbox
 
 PATIENCE = 0.25
 """Seconds that a rank waits for the other one to come to a transfer, before it carries it out by messages: these find out why."""
@@ -33,7 +33,7 @@ class Submits(Protocol):
     """What these events use of the lanes of their rank (`LaneSubmits`)."""
 
     runtime: LaneRuntime
-    post: Post
+    mailbox: Mailbox
 
     def elsewhere(self, event: SubmittedSending | SubmittedReceiving) -> None:
         """Carry out a transfer by messages that has not begun on its lane."""
@@ -83,7 +83,7 @@ class SubmittedSending(SendingEvent):
             if not self._carrier.locked():
                 self.carry_out(until)
         if self._is_elsewhere:
-            self._submits.post.poll_for(self, until)
+            self._submits.mailbox.poll_for(self, until)
         return Event.error(self, None if until is None else max(0.0, until - time.monotonic()))
 
     def refused(self) -> None:
@@ -157,7 +157,7 @@ class SubmittedReceiving(ReceivingEvent):
             if not self._is_elsewhere:
                 return found
         if not self._ended:
-            self._submits.post.poll_for(self, until)
+            self._submits.mailbox.poll_for(self, until)
         return Event.error(self, None if until is None else max(0.0, until - time.monotonic()))
 
     def refused(self) -> None:

@@ -37,17 +37,17 @@ def prepare_lane(
     """
     sender, receiver = ranks
     receives = runtime.rank == receiver
-    talk = _Talk(runtime, runtime.peers.count(), sender if receives else receiver, digest)
+    handshake = _LaneHandshake(runtime, runtime.peers.count(), sender if receives else receiver, digest)
     if runtime.rank not in ranks:
-        return talk.hear(sender).refusal or PreparedTransfer(plan, partial(_elsewhere, plan), never, None)
+        return handshake.receive(sender).refusal or PreparedTransfer(plan, partial(_elsewhere, plan), never, None)
     closing = Closing()
     try:
         if receives:
-            return _prepare_receiving(runtime, plan, given[1], talk, closing)
-        return _prepare_sending(runtime, plan, given[0], talk, closing, priority)
+            return _prepare_receiving(runtime, plan, given[1], handshake, closing)
+        return _prepare_sending(runtime, plan, given[0], handshake, closing, priority)
     except BaseException as error:
         tidied(closing.close)
-        talk.give_up(error, is_sender=not receives)
+        handshake.abort(error, is_sender=not receives)
         raise
 
 
@@ -58,31 +58,31 @@ def _elsewhere(plan: Plan) -> Event:
     return event
 
 
-class _Talk:
+class _LaneHandshake:
     """The offers for a prepared transfer. The receiver offers its address to the sender, and the sender answers to all ranks."""
 
     def __init__(self, runtime: LaneRuntime, number: int, peer: int, digest: Digest | None) -> None:
-        self._post, self._number, self.peer, self._digest = runtime.peers.post, number, peer, digest
-        self._has_said = False
+        self._mailbox, self._number, self.peer, self._digest = runtime.peers.mailbox, number, peer, digest
+        self._has_sent = False
         self._peer_waits = True
 
-    def say(self, address: object, refusal: str, lies: Instance | None) -> None:
+    def offer(self, address: object, refusal: str, lies: Instance | None) -> None:
         """Send the offer of the receiver."""
-        self._has_said = True
-        self._post.send(self.peer, LaneOffer(self._number, self._digest, address, refusal, lies=lies))
+        self._has_sent = True
+        self._mailbox.send(self.peer, LaneOffer(self._number, self._digest, address, refusal, lies=lies))
 
-    def answer(self, address: object, refusal: str, lies: Instance | None) -> None:
+    def reply(self, address: object, refusal: str, lies: Instance | None) -> None:
         """Send the answer of the sender."""
-        self._answer(LaneOffer(self._number, self._digest, address, refusal, lies=lies))
+        self._send_to_all(LaneOffer(self._number, self._digest, address, refusal, lies=lies))
 
-    def _answer(self, offer: LaneOffer) -> None:
-        self._has_said = True
-        for rank in range(self._post.size):
-            is_told = rank != self._post.rank and (rank != self.peer or self._peer_waits)
-            if is_told and rank not in self._post.gone:
-                self._post.send(rank, offer)
+    def _send_to_all(self, offer: LaneOffer) -> None:
+        self._has_sent = True
+        for rank in range(self._mailbox.size):
+            is_told = rank != self._mailbox.rank and (rank != self.peer or self._peer_waits)
+            if is_told and rank not in self._mailbox.gone:
+                self._mailbox.send(rank, offer)
 
-    def hear(self, rank: int) -> LaneOffer:
+    def receive(self, rank: int) -> LaneOffer:
         """Wait for the offer of another rank.
 
         Raises:
@@ -90,29 +90,29 @@ class _Talk:
             RankLost: it no longer answers.
         """
         with permit_interrupts():
-            self._post.expect((LaneOffer, self._number), rank)
-        offer = cast("LaneOffer", self._post.wait((LaneOffer, self._number), rank))
+            self._mailbox.expect((LaneOffer, self._number), rank)
+        offer = cast("LaneOffer", self._mailbox.wait((LaneOffer, self._number), rank))
         if offer.error:
             self._peer_waits = False
             raise Cancelled(offer.error) if offer.is_cancelled else RankError(offer.error, rank=rank)
         mine, other = self._digest, offer.digest
         if mine is not None and other is not None and (wrong := other.difference(mine)):
             raise RankError(
-                f"prepared transfer {self._number}: rank {rank} has {wrong}, compared with rank {self._post.rank}", rank=rank
+                f"prepared transfer {self._number}: rank {rank} has {wrong}, compared with rank {self._mailbox.rank}", rank=rank
             )
         return offer
 
-    def give_up(self, error: BaseException, *, is_sender: bool) -> None:
+    def abort(self, error: BaseException, *, is_sender: bool) -> None:
         """Tell the ranks that wait for this one why it takes no part."""
-        if self._has_said:
+        if self._has_sent:
             return
-        error = for_others(error, self._post.rank)
-        told = str(error) if isinstance(error, RankError | Cancelled) else f"rank {self._post.rank}: {error}"
-        offer = LaneOffer(self._number, self._digest, error=told, is_cancelled=isinstance(error, Cancelled))
+        error = for_others(error, self._mailbox.rank)
+        reason = str(error) if isinstance(error, RankError | Cancelled) else f"rank {self._mailbox.rank}: {error}"
+        offer = LaneOffer(self._number, self._digest, error=reason, is_cancelled=isinstance(error, Cancelled))
         if is_sender:
-            self._answer(offer)
-        elif self._peer_waits and self.peer not in self._post.gone:
-            self._post.send(self.peer, offer)
+            self._send_to_all(offer)
+        elif self._peer_waits and self.peer not in self._mailbox.gone:
+            self._mailbox.send(self.peer, offer)
 
 
 def open_destination(runtime: LaneRuntime, plan: Plan, given: Any, closing: Closing) -> Endpoint:
@@ -151,16 +151,18 @@ def open_source(runtime: LaneRuntime, plan: Plan, given: Any, closing: Closing) 
     return store
 
 
-def _prepare_receiving(runtime: LaneRuntime, plan: Plan, given: Any, talk: _Talk, closing: Closing) -> LaneTransfer | str:
+def _prepare_receiving(
+    runtime: LaneRuntime, plan: Plan, given: Any, handshake: _LaneHandshake, closing: Closing
+) -> LaneTransfer | str:
     transfer, store = plan.transfer, open_destination(runtime, plan, given, closing)
     lane, refusal = None, ""
     try:
-        lane = runtime.devices.lanes.receiving(store, talk.peer)
+        lane = runtime.devices.lanes.receiving(store, handshake.peer)
         closing.callback(lane.close)
     except RunError as error:
         refusal = str(error)
-    talk.say(None if lane is None else lane.address, refusal, store.lies)
-    answer = talk.hear(talk.peer)
+    handshake.offer(None if lane is None else lane.address, refusal, store.lies)
+    answer = handshake.receive(handshake.peer)
     refusal = answer.refusal or refusal
     if lane is None or refusal:
         tidied(closing.close)
@@ -170,14 +172,14 @@ def _prepare_receiving(runtime: LaneRuntime, plan: Plan, given: Any, talk: _Talk
         runtime.devices.lanes.share(lane, store, answer.address, copies)
     except RunError as error:
         _LOG.info("%s is moved by the rank of its source alone: %s", transfer, error)
-    return ReceivingTransfer(runtime, plan, talk.peer, closing, lane)
+    return ReceivingTransfer(runtime, plan, handshake.peer, closing, lane)
 
 
 def _prepare_sending(
-    runtime: LaneRuntime, plan: Plan, given: Any, talk: _Talk, closing: Closing, priority: int
+    runtime: LaneRuntime, plan: Plan, given: Any, handshake: _LaneHandshake, closing: Closing, priority: int
 ) -> LaneTransfer | str:
     store = open_source(runtime, plan, given, closing)
-    offer = talk.hear(talk.peer)
+    offer = handshake.receive(handshake.peer)
     lane, refusal = None, offer.refusal
     if not refusal:
         try:
@@ -186,8 +188,8 @@ def _prepare_sending(
             closing.callback(lane.close)
         except RunError as error:
             refusal = str(error)
-    talk.answer(None if lane is None else lane.address, refusal, store.lies)
+    handshake.reply(None if lane is None else lane.address, refusal, store.lies)
     if lane is None:
         tidied(closing.close)
         return refusal
-    return SendingTransfer(runtime, plan, talk.peer, closing, lane, runtime.plan(plan), priority)
+    return SendingTransfer(runtime, plan, handshake.peer, closing, lane, runtime.plan(plan), priority)

@@ -14,7 +14,7 @@ from isoviz.runtime.engine.device_errors import Closing, of_request
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.interrupts import defer_interrupts
 from isoviz.runtime.ranks.lanes.lane_transfers import LaneRuntime, LaneTransfer, has_closed, has_to_stop
-from isoviz.runtime.ranks.post import lost_rank
+from isoviz.runtime.ranks.mailbox import lost_rank
 from isoviz.runtime.ranks.rank_execution import RankExecution
 from isoviz.scheduling.work import Work
 
@@ -201,7 +201,7 @@ class SendingEvent(Event):
         """The scheduler has ended it: no byte of it moves any more."""
         assert isinstance(execution, LaneExecution)
         self._finish(execution.cancelled or execution.error)
-        self.transfer.runtime.driver.ended(execution)
+        self.transfer.runtime.driver.forget(execution)
 
     def _finish(self, error: BaseException | None) -> None:
         """End it once the receiver moves nothing any more."""

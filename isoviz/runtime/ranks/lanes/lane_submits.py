@@ -102,7 +102,7 @@ class LaneSubmits:
         self, runtime: LaneRuntime, submit: Submit, in_one_hop: Callable[[Plan, KnownPlan], Plan | None], *, lanes: bool = True
     ) -> None:
         self.runtime, self._submit, self._in_one_hop = runtime, submit, in_one_hop
-        self.rank, self.post = runtime.rank, runtime.peers.post
+        self.rank, self.mailbox = runtime.rank, runtime.peers.mailbox
         self.is_off = not lanes or runtime.driver.recorded is not None or not hasattr(runtime.devices, "lanes")
         """Whether this rank uses no lanes. An engine that records does everything through its scheduler."""
         self._kept: OrderedDict[Digest, _Kept] = OrderedDict()
@@ -142,10 +142,10 @@ class LaneSubmits:
 
     def plain(self, known: KnownPlan, number: int) -> None:
         """A transfer is carried out without a lane. Tell a sender that may look for a credit, and hears nothing else."""
-        if known.rides and known.receiver == self.rank and known.digest is not None:
+        if known.is_eager and known.receiver == self.rank and known.digest is not None:
             kept = self._kept.get(known.digest)
             if kept is not None and kept.is_offered:
-                self.post.send_to((known.sender,), NoLane(number))
+                self.mailbox.send_to((known.sender,), NoLane(number))
 
     def _kept_of(self, known: KnownPlan, *, receives: bool) -> _Kept | None:
         assert known.digest is not None, "it has two ranks"
@@ -233,7 +233,7 @@ class LaneSubmits:
         self._hold(kept, grip)
         kept.grip, kept.is_offered = grip, True
         assert kept.known.digest is not None
-        self.post.send_to((kept.peer,), LaneEnd(kept.known.digest, lane.address, store.lies))
+        self.mailbox.send_to((kept.peer,), LaneEnd(kept.known.digest, lane.address, store.lies))
 
     def _bound(self, kept: _Kept, grip: Grip, request: Request) -> SendingTransfer | None:
         """The moves of a lane from an array, made once."""
@@ -291,7 +291,7 @@ class LaneSubmits:
         self._tell(kept, LaneEnd(kept.known.digest, None) if kept.receives else LaneUse(kept.known.digest, is_refused=True))
 
     def _tell(self, kept: _Kept, message: LaneEnd | LaneUse) -> None:
-        self.post.send_to((kept.peer,), message)
+        self.mailbox.send_to((kept.peer,), message)
 
     # ---- from the other rank
 
@@ -325,7 +325,7 @@ class LaneSubmits:
             self._early.pop(message.plan, None)
         if message.address is not None:
             is_refused = self.is_off or (kept is not None and kept.is_refused)
-            self.post.send_to((sender,), LaneUse(message.plan, is_refused=is_refused))
+            self.mailbox.send_to((sender,), LaneUse(message.plan, is_refused=is_refused))
 
     def _share(self, kept: _Kept, receiving: ReceivingTransfer, message: LaneUse) -> None:
         """Let this rank move parts as well, from the source that the sender uses."""

@@ -22,7 +22,7 @@ from isoviz.runtime.engine.device_errors import Closing, tidied
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.interrupts import defer_interrupts, signal_waits
 from isoviz.runtime.engine.prepared_transfer import PreparedTransfer, never
-from isoviz.runtime.ranks.post import lost_rank
+from isoviz.runtime.ranks.mailbox import lost_rank
 
 if TYPE_CHECKING:
     from isoviz.planner import Plan
@@ -41,7 +41,7 @@ class LaneRuntime:
 
     def __init__(self, driver: Driver, peers: RankPeers, idle: IdleChannels, plans: PreparedPlans, devices: RankDevices) -> None:
         self.driver, self.peers, self.devices = driver, peers, devices
-        self.rank, self.gone = peers.rank, peers.post.gone
+        self.rank, self.gone = peers.rank, peers.mailbox.gone
         self.home = driver.home
         self.borrow = idle.borrow
         self.plan = plans.of

@@ -1,4 +1,4 @@
-"""The post of a rank: messages to other ranks, and letters from them to calls that wait here.
+"""The mailbox of a rank: messages to other ranks, and messages from them to calls that wait here.
 
 A wait ends with an error if the rank that has to write is lost.
 """
@@ -26,8 +26,8 @@ def lost_rank(rank: int, reason: str) -> RankLost:
     return RankLost(f"rank {rank} no longer answers: {reason}", rank=rank)
 
 
-class Post:
-    """The post of the rank of `transport`: the letters that have arrived and are not fetched yet, by key.
+class Mailbox:
+    """The mailbox of the rank of `transport`: the messages that have arrived and are not fetched yet, by key.
 
     `gone` has the ranks that no longer answer, and why.
     """
@@ -37,7 +37,7 @@ class Post:
         self.send = transport.send
         self._poll = transport.poll
         self.gone: dict[int, str] = {}
-        self._letters: dict[Hashable, object] = {}
+        self._messages: dict[Hashable, object] = {}
         self._callbacks: dict[Hashable, tuple[int, Callable[[object], None]]] = {}
         self._unwanted: set[Hashable] = set()
         self._arrived = threading.Condition()
@@ -59,21 +59,21 @@ class Post:
             if rank != self.rank and rank not in self.gone:
                 self.send(rank, message)
 
-    def put(self, key: Hashable, letter: object) -> None:
-        """Deliver a letter."""
+    def put(self, key: Hashable, message: object) -> None:
+        """Deliver a message."""
         with self._arrived:
             if key in self._unwanted:
                 self._unwanted.remove(key)
                 return
             found = self._callbacks.pop(key, None)
             if found is None:
-                self._letters[key] = letter
+                self._messages[key] = message
             self._arrived.notify_all()
         if found is not None:
-            found[1](letter)
+            found[1](message)
 
     def is_unwanted(self, key: Hashable) -> bool:
-        """Whether the next letter will be discarded."""
+        """Whether the next message will be discarded."""
         with self._arrived:
             return key in self._unwanted
 
@@ -90,44 +90,44 @@ class Post:
         return True
 
     def wait(self, key: Hashable, writer: int, check: Callable[[], None] | None = None) -> object:
-        """Wait for a letter that rank `writer` has to write, and fetch it. `check` may raise to stop waiting.
+        """Wait for a message that rank `writer` has to write, and fetch it. `check` may raise to stop waiting.
 
         Raises:
             RankLost: that rank no longer answers.
         """
         self.expect(key, writer, check)
         with self._arrived:
-            if key not in self._letters:
+            if key not in self._messages:
                 raise lost_rank(writer, self.gone[writer])
-            return self._letters.pop(key)
+            return self._messages.pop(key)
 
     def expect(self, key: Hashable, writer: int, check: Callable[[], None] | None = None) -> None:
-        """Wait until a letter is here, or its writer no longer answers. `check` may raise to stop waiting."""
-        self.poll(lambda: key in self._letters or writer in self.gone)
+        """Wait until a message is here, or its writer no longer answers. `check` may raise to stop waiting."""
+        self.poll(lambda: key in self._messages or writer in self.gone)
         with self._arrived:
-            while key not in self._letters and writer not in self.gone:
+            while key not in self._messages and writer not in self.gone:
                 self._arrived.wait(None if check is None else TICK)
                 if check is not None:
                     check()
 
     def has(self, key: Hashable) -> bool:
-        """Whether a letter is here that was not fetched."""
-        return key in self._letters
+        """Whether a message is here that was not fetched."""
+        return key in self._messages
 
     def call(self, key: Hashable, writer: int, callback: Callable[[object], None]) -> None:
-        """Call a function with a letter of rank `writer`, or with RankLost. The call may be made in this thread."""
+        """Call a function with a message of rank `writer`, or with RankLost. The call may be made in this thread."""
         with self._arrived:
-            if key in self._letters:
-                letter = self._letters.pop(key)
+            if key in self._messages:
+                message = self._messages.pop(key)
             elif writer in self.gone:
-                letter = lost_rank(writer, self.gone[writer])
+                message = lost_rank(writer, self.gone[writer])
             else:
                 self._callbacks[key] = writer, callback
                 return
-        callback(letter)
+        callback(message)
 
     def forget(self, key: Hashable) -> bool:
-        """Take back a `call`, and discard its letter when it comes. Returns whether the function was not called yet."""
+        """Take back a `call`, and discard its message when it comes. Returns whether the function was not called yet."""
         with self._arrived:
             found = self._callbacks.pop(key, None)
             if found is not None:
