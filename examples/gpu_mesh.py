@@ -59,7 +59,7 @@ def ways(machine: isoviz.Machine, source: str, destination: str, nbytes: int) ->
     space, fields = isoviz.IndexSpace(x=nbytes // 4), isoviz.FieldSpace(value="float32")
     transfer = isoviz.Transfer.whole(space, fields, source, "<F, x>", destination, "<F, x>")
     return {
-        "through host memory": isoviz.cost(transfer, machine, [source, HOST, destination]),
+        "through host memory": isoviz.plan_by_path(transfer, machine, [source, HOST, destination]),
         "the best single path": isoviz.plan(transfer, machine, "full"),
         "several paths": isoviz.plan(transfer, machine, "multipath"),
     }

@@ -117,15 +117,15 @@ def run(args: argparse.Namespace) -> int:
     plan = plan_transfer_file(file, machine, args.planner)
     expected = spread_prediction(plan, machine)
     if args.trial or args.of is not None:
-        from isoviz.measure.trial import try_out
+        from isoviz.measure.trial import trial
 
-        trial = try_out(plan, machine, of=1 if args.of is None else args.of, options=file.options)
-        if trial is None:
+        tried = trial(plan, machine, of=1 if args.of is None else args.of, options=file.options)
+        if tried is None:
             print("plan: nothing was tried: there is nothing to read yet, nor to copy in memory", file=sys.stderr)
         else:
-            plan, expected = trial.plan, trial.prediction
-            if trial.others and not args.json:
-                print_text(trial_table(trial) + "\n")
+            plan, expected = tried.plan, tried.prediction
+            if tried.others and not args.json:
+                print_text(trial_table(tried) + "\n")
     if args.lp is not None:
         _write_program(args, plan, machine, file.options)
     if args.explain or args.candidates is not None:
@@ -159,7 +159,7 @@ def _print_explained(
     from isoviz.planner import certificate, certificate_to_json, explain, explanation_text, explanation_to_json
 
     most = CANDIDATES if args.candidates is None else args.candidates
-    explanation = explain(plan, machine, options=options, turns=RIVALS)
+    explanation = explain(plan, machine, options=options, crossovers=RIVALS)
     if args.json:
         program = certificate_to_json(certificate(explanation.plan, machine, options))
         print_json({**_json(plan, expected), "program": program, "explanation": explanation_to_json(explanation, most)})

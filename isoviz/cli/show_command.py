@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     check_outputs(args.file, (out,))
     machine = file.machine()
     plan = plan_transfer_file(file, machine, args.planner)
-    explanation = explain(plan, machine, options=file.options, turns=RIVALS if args.rivals else 0)
+    explanation = explain(plan, machine, options=file.options, crossovers=RIVALS if args.rivals else 0)
     winners = sweep(plan.transfer, machine, ("run", "runs"), options=file.options) if args.map else None
     page = plan_page(
         plan,

@@ -106,7 +106,7 @@ class Engine(BaseEngine):
 
     def _tried(self, plan: Plan, source: Any, destination: Any, cancel: CancelToken | None, book: Ledger | None) -> Trial | None:
         """A trial of a plan; None where it says nothing."""
-        from isoviz.measure.trial import try_out
+        from isoviz.measure.trial import trial
 
         if not self._is_here:
             return None
@@ -116,7 +116,7 @@ class Engine(BaseEngine):
         mine = cast("ThisComputer", self.devices)
         earlier = () if book is None else book.recent()
         try:
-            return try_out(plan, self.machine, source, room=room, devices=mine, entries=earlier, cancel=cancel)
+            return trial(plan, self.machine, source, room=room, devices=mine, entries=earlier, cancel=cancel)
         except Cancelled:  # the run raises it
             return None
 

@@ -13,7 +13,8 @@ from isoviz.backends.formats.npy import read_header
 from isoviz.backends.formats.stored import holds_npy_at, stored_array
 from isoviz.errors import InputError
 from isoviz.measure.local_engine import Engine
-from isoviz.measure.trial import Trial, try_out
+from isoviz.measure.trial import Trial
+from isoviz.measure.trial import trial as measured_trial
 from isoviz.planner import Transfer, TransferFile, load_transfer
 from isoviz.planner import plan as make_plan
 
@@ -57,7 +58,7 @@ def run_file(
     if of != 1:
         if not trial:
             raise InputError(f"run: the quickest of {of} plans is found by trials; expected them to be allowed")
-        found = try_out(plan, machine, of=of, options=file.options, cancel=cancel)
+        found = measured_trial(plan, machine, of=of, options=file.options, cancel=cancel)
         plan, tried = (plan, False) if found is None else (found.plan, found)
     engine = Engine(machine, ThisComputer())
     return engine.run(plan, None, target, verify=verify, progress=progress, cancel=cancel, trial=tried)

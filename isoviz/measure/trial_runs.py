@@ -229,7 +229,7 @@ class TriedRates(NamedTuple):
 def measured_rates(
     plan: Plan, machine: Machine, source: Any, room: Any, devices: ThisComputer, cancel: CancelToken | None
 ) -> TriedRates | None:
-    """The rates of the hops that can be tried; arguments and None as in `isoviz.measure.trial.try_out`."""
+    """The rates of the hops that can be tried; arguments and None as in `isoviz.trial`."""
     token, found = _Deadline(cancel), None
     with suppress(Cancelled), opening(token.check):
         found = _of_all_hops(plan, machine, source, room, devices, token)

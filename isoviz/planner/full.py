@@ -180,7 +180,8 @@ def route_query(problem: Problem) -> RouteQuery:
     """The properties of a problem on which its list of routes depends."""
     ends = problem.transfer.source.memory, problem.transfer.destination.memory
     paired = problem.machine.limits.overlap and problem.slots == 1
-    return RouteQuery(*ends, problem.ends.converts, problem.uniform_slots, problem.whole and not problem.spread, paired)
+    whole = problem.moves_whole and not problem.has_short_runs
+    return RouteQuery(*ends, problem.ends.converts, problem.uniform_slots, whole, paired)
 
 
 def _shortest_cycle(problem: Problem) -> tuple[Channel, ...]:

@@ -32,7 +32,7 @@ class Plan(Told):
     `paths` holds one or several paths. Each path moves its share of the data (`share`), and together they move every byte once.
     `gap` is the largest share by which T can lie above the optimum, apart from the thousandth that `chunk_size` accepts for
     larger chunks; None if nothing is proved. `emulated` names the memories of its paths that are emulated. `violations` holds the
-    limits that a plan by hand breaks (`isoviz.cost(…, over_limits=True)`), with what is needed and what is allowed.
+    limits that a plan by hand breaks (`isoviz.plan_by_path(…, over_limits=True)`), with what is needed and what is allowed.
 
     A plan with one path has the properties of that path: `plan.hops`, `plan.chunks`, `plan.order`. With several paths these raise
     TransferError; use `plan.paths` then.

@@ -78,7 +78,7 @@ class Work:
         """Whether no steps are left."""
         return self.left <= 0
 
-    def pays(self, saving: float, steps: float) -> bool:
+    def may_continue(self, saving: float, steps: float) -> bool:
         """Whether planning may go on.
 
         There are steps left, and sparing work takes `steps` further ones only where they can save more: at most `saving` seconds

@@ -59,7 +59,7 @@ class Problem:
         """Whether every memory has the same bound on a slot."""
         self.end_runs = end_runs(transfer)
         """The contiguous bytes of the box in the source and in the destination; infinite where the box has no gaps."""
-        self.whole = self.end_runs == (math.inf, math.inf)
+        self.moves_whole = self.end_runs == (math.inf, math.inf)
         """Whether both ends move as a whole, so that only the layouts bound the runs at the ends."""
 
         self.choices: dict[tuple[tuple[str, ...], int | None], Choice | None] = {}
@@ -84,9 +84,9 @@ class Problem:
         most = 2 * self.slots * self.slot_limit  # a self-loop has two buffers in one memory
         if least >= most + self.transfer.source.linearization.nbytes + self.transfer.destination.linearization.nbytes:
             return True
-        return all(memory.capacity is None or self.free(memory.name) >= most for memory in self.machine.memories)
+        return all(memory.capacity is None or self.free_bytes(memory.name) >= most for memory in self.machine.memories)
 
-    def free(self, name: str) -> int:
+    def free_bytes(self, name: str) -> int:
         """The capacity of a memory minus the ends of this transfer in it, in bytes."""
         taken = sum(end.linearization.nbytes for end in self.transfer.ends if end.memory == name)
         return max(0, (self.machine.memory(name).capacity or 0) - taken)
@@ -144,7 +144,7 @@ class Problem:
     def _own_limit(self, inside: Sequence[str]) -> int:
         bounds = [self.own_slot_limit(inside)]
         known = [name for name in inside if self.machine.memory(name).capacity is not None]
-        bounds += [self.free(name) // (inside.count(name) * self.slots) for name in known]
+        bounds += [self.free_bytes(name) // (inside.count(name) * self.slots) for name in known]
         return min(bounds)
 
     # ---- runs
@@ -157,7 +157,7 @@ class Problem:
             found[0] = min(first, last)
         if converting is not None:
             found[converting] = min(found[converting], self.ends.run)
-        if not self.whole:
+        if not self.moves_whole:
             found[0] = min(found[0], self.end_runs[0])
             found[-1] = min(found[-1], self.end_runs[1])
         return tuple(found)
@@ -186,7 +186,7 @@ class Problem:
         plain = self.ends.regular and all(digit.top for digit in self.ends.digits)
         paired = self.machine.limits.overlap and self.slots == 1
         apart = paired and any(each.layout_throughput is not None for each in self.part.channels)
-        return plain and self._fits_ends and not self.spread and not scattered and not apart and _argued(self.part)
+        return plain and self._fits_ends and not self.has_short_runs and not scattered and not apart and _argued(self.part)
 
     @property
     def _fits_ends(self) -> bool:
@@ -210,7 +210,7 @@ class Problem:
         return self.ends.regular and _known_rates(self.part)
 
     @property
-    def spread(self) -> bool:
+    def has_short_runs(self) -> bool:
         """Whether the runs at both ends of a route may be short even if it converts at one end or nowhere (`one_layout`)."""
         return not self.ends.nesting or self.largest > self.mean
 

@@ -27,10 +27,10 @@ def _blocks(given):
     x, y = (math.ceil(path_rates.run_for(hop, given["target"]) / given["entry"]) for hop in (first, last))
     options = isoviz.Options(slot_limit=given["slot"])
     path = ", ".join(MEMORIES)
-    plan = isoviz.cost(transfer_of(given), machine_of(given), path, buffer_layouts(x + 1, y), options=options)
+    plan = isoviz.plan_by_path(transfer_of(given), machine_of(given), path, buffer_layouts(x + 1, y), options=options)
     # The middle buffer may turn on the way: any layouts with such runs will do.
     other = [f"<F, x_in={x}, y_in={y}, y_out, x_out>", *[f"<F, y_in={y}, x_in={x}, y_out, x_out>"] * 2]
-    return [(x, y), [x, y + 1], plan, isoviz.cost(transfer_of(given), machine_of(given), path, other, options=options)]
+    return [(x, y), [x, y + 1], plan, isoviz.plan_by_path(transfer_of(given), machine_of(given), path, other, options=options)]
 
 
 def program(data):

@@ -493,7 +493,7 @@ PLANNER: dict[str, Callable[[Things], Call]] = {
     ),
     "Options.given": lambda it: call(isoviz.Options.given, it.options),
     "plan": lambda it: call(isoviz.plan, it.far, it.cluster, planner="simple", options=it.options),
-    "explain": lambda it: call(isoviz.explain, it.transfer, it.machine, "simple", it.options, turns=0),
+    "explain": lambda it: call(isoviz.explain, it.transfer, it.machine, "simple", it.options, crossovers=0),
     "explain (a plan)": lambda it: call(isoviz.explain, it.plan, it.machine, options=it.options, turns=0),
     "explanation_text": lambda it: call(planner.explanation_text, it.explanation, 10),
     "explanation_from_json": lambda it: _json(planner.explanation_from_json, it.explanation.to_json()),

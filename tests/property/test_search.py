@@ -100,7 +100,7 @@ def test_no_choice_lies_below_the_bound_of_a_box_that_holds_it(report: Report, f
         problem = Problem(*reversed(medium(seed)), Options())
         space = SearchSpace(problem, None)
         for route, choice in searched(problem).tried:
-            if choice is None or len(route.channels) == 1 or (problem.spread and choice.family is None):
+            if choice is None or len(route.channels) == 1 or (problem.has_short_runs and choice.family is None):
                 continue
             if choice.family is not None:  # with the runs that its family promises: those it has may belong to another one, too
                 family = BlockSearch(problem, route, clock_of(problem, route), choice.family)
@@ -279,7 +279,7 @@ def test_rivals_of_a_dense_machine_are_explained() -> None:
 def test_what_would_make_rivals_win_keeps_to_planning_time() -> None:
     """Each space takes dozens of searches."""
     machine, transfer = ring(12, 11), transposed("m0", "m11")
-    assert explain(transfer, machine, "full", Options(planning_time=1e-9), turns=2).turns == ()
+    assert explain(transfer, machine, "full", Options(planning_time=1e-9), crossovers=2).crossovers == ()
 
 
 # ---- nodes that are alike

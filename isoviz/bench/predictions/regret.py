@@ -26,7 +26,7 @@ from isoviz.backends.generate import fill, fill_file
 from isoviz.backends.host.host_memory import HostMemory
 from isoviz.backends.pages import page_aligned, touch
 from isoviz.errors import Cancelled, InputError, RunError, VerificationError
-from isoviz.measure.trial import try_out
+from isoviz.measure.trial import trial
 from isoviz.planner import Options
 from isoviz.planner.build_plan import make_plan
 from isoviz.planner.explanation.alternatives import every_route, identity, in_other_chunks
@@ -151,7 +151,7 @@ class TimedRuns:
         if self._file is not None:
             _forget_pages(self._file)
         ends = {"room": self._destination, "devices": self._devices}
-        return try_out(plan, self._engine.machine, self._source, of=of, entries=entries, **ends)
+        return trial(plan, self._engine.machine, self._source, of=of, entries=entries, **ends)
 
     def seconds(self, plan: Plan, limit: float) -> float | None:
         """Seconds of one run that nobody verifies; None where it was given up."""

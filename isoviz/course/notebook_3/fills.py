@@ -68,7 +68,7 @@ def _swapped(given: Given) -> dict[str, float]:
 def _judge(answer: dict[str, float], given: Given) -> Verdict:
     right = _both(given, _fill)
     wrong = [name for name in PLANS if not FILL.same(answer[name], right[name])]
-    words: dict[str, object] = {f"{name}_said": format_seconds(answer[name]) for name in PLANS}
+    words: dict[str, object] = {f"{name}_text": format_seconds(answer[name]) for name in PLANS}
     key = "both" if len(wrong) == 2 else wrong[0] if wrong else "right"
     return Verdict(not wrong, FILLS.text("says", key, given=given, **words), words, lambda: _picture(given, answer))
 

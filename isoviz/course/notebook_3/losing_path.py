@@ -109,7 +109,7 @@ def _like_the_other(given: Given) -> dict[str, float]:
 
 def _judge(answer: dict[str, float], given: Given) -> Verdict:
     factor, slot, best = answer["factor"], answer["slot"], _best(given)
-    words: dict[str, object] = {"factor": f"{factor:.4g}", "slot_said": format_bytes(slot)}
+    words: dict[str, object] = {"factor": f"{factor:.4g}", "slot_text": format_bytes(slot)}
     winner, loser = (path_rates.sustained(_data(given, path, slot, factor)) for path in ("winner", "loser"))
     words |= {"winner_rate": rate_text(winner), "loser_rate": rate_text(loser), "share": f"{100 * loser / winner:.4g} %"}
     words["one_rate"] = rate_text(path_rates.sustained(_data(given, "loser", slot)))

@@ -12,7 +12,7 @@ from isoviz.course.kinds import Number, Several
 from isoviz.course.notebook_4.timelines import ShownMarkup, timeline_html
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind
-from isoviz.planner import Options, Plan, Transfer, cost
+from isoviz.planner import Options, Plan, Transfer, plan_by_path
 from isoviz.runtime import Trace, simulate
 from isoviz.units import format_bytes, format_rate, format_seconds
 
@@ -52,8 +52,8 @@ def _plan(numbers: tuple[tuple[str, int], ...], nbytes: int, chunk: int, slots: 
     machine = _machine(dict(numbers))
     space, fields = IndexSpace(x=nbytes), FieldSpace(value="uint8")
     transfer = Transfer.whole(space, fields, "disk", "<F, x>", "gpu", "<F, x>")
-    options = Options(slots=min(slots, _MOST_SLOTS))
-    return cost(transfer, machine, "disk, host, gpu", ["<F, x>"], chunk=min(chunk, nbytes), options=options, over_limits=True)
+    chunk, options = min(chunk, nbytes), Options(slots=min(slots, _MOST_SLOTS))
+    return plan_by_path(transfer, machine, "disk, host, gpu", ["<F, x>"], chunk=chunk, options=options, over_limits=True)
 
 
 def _rate(given: Given, chunk: int, slots: int) -> float:

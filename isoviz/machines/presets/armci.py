@@ -26,7 +26,7 @@ from isoviz.machines.costs import OneTimeCost
 from isoviz.machines.kinds import ChannelKind, MemoryKind
 from isoviz.machines.machine import Machine
 from isoviz.machines.memory import Memory
-from isoviz.machines.presets.numbers import MB, figure_from, origin_of, origins_said
+from isoviz.machines.presets.numbers import MB, figure_from, origin_of, origins_text
 from isoviz.machines.presets.registry import PresetInfo, PresetOption, register_preset
 from isoviz.machines.throughput import Constant, LatencyBandwidth
 
@@ -185,7 +185,7 @@ class _Parts:
         **more: Any,
     ) -> Channel:
         """A channel; `uses` are the names of its costs."""
-        said = origins_said(CallCosts, uses.split())
+        said = origins_text(CallCosts, uses.split())
         return Channel(name, kind, source, destination, rate, setup, resources=resources, provenance=said, **more)
 
 

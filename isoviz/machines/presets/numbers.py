@@ -37,7 +37,7 @@ def origin_of(figures: Any, name: str) -> str:
     return next(str(each.metadata["origin"]) for each in fields(figures) if each.name == name)
 
 
-def origins_said(figures: Any, names: Iterable[str]) -> str:
+def origins_text(figures: Any, names: Iterable[str]) -> str:
     """Where some figures of a dataclass are from, in few words: "from the paper: put; assumed: copy"."""
     found: dict[str, dict[str, None]] = {"from the paper": {}, "fitted": {}, "assumed": {}}
     for name in names:

@@ -20,7 +20,7 @@ from isoviz.machines.kinds import ChannelKind, MemoryKind
 from isoviz.machines.machine import Machine
 from isoviz.machines.memory import Memory
 from isoviz.machines.networks import DataVortex, Network, Port, Switch, Transport
-from isoviz.machines.presets.numbers import figure_from, origin_of, origins_said
+from isoviz.machines.presets.numbers import figure_from, origin_of, origins_text
 from isoviz.machines.presets.registry import PresetInfo, PresetOption, register_preset
 from isoviz.machines.throughput import LatencyBandwidth, Sampled
 
@@ -141,7 +141,7 @@ def vortex_infiniband(nodes: int = NODES, figures: VortexFigures | None = None) 
         ChannelKind.REMOTE_MEMCPY,
         message_curve(given),
         setup=given.latency,
-        provenance=origins_said(VortexFigures, ["mpi_rate", "message", "latency", "rendezvous", "eager"]),
+        provenance=origins_text(VortexFigures, ["mpi_rate", "message", "latency", "rendezvous", "eager"]),
     )
     network = Network(
         "fdr",
@@ -202,7 +202,7 @@ class _Nodes:
     ) -> Channel:
         ends = f"{node}.{here}", f"{node}.{there}"
         return Channel(
-            f"{ends[0]}->{ends[1]}{after}", kind, *ends, rate, provenance=origins_said(VortexFigures, uses.split()), **more
+            f"{ends[0]}->{ends[1]}{after}", kind, *ends, rate, provenance=origins_text(VortexFigures, uses.split()), **more
         )
 
 

@@ -40,7 +40,7 @@ def limits_together(buffers: Sequence[Buffer], problem: Problem) -> Iterator[Con
     for name in dict.fromkeys(buffer.memory for buffer in buffers):
         if problem.machine.memory(name).capacity is not None:
             need = sum(buffer.total_bytes for buffer in buffers if buffer.memory == name)
-            yield Constraint("capacity", None, name, need, problem.free(name))
+            yield Constraint("capacity", None, name, need, problem.free_bytes(name))
 
 
 def limit_text(broken: Constraint, machine: Machine) -> str:

@@ -15,7 +15,7 @@ from isoviz.planner.explanation.constraints import constraints_of
 from isoviz.planner.explanation.explanation import Explanation, RankedPath, Stage
 from isoviz.planner.explanation.path_optimum import path_optimum, region_of, sizes_by_hand
 from isoviz.planner.explanation.paths_explanation import lead, paths_explanation
-from isoviz.planner.explanation.rivals import turns_of
+from isoviz.planner.explanation.rivals import crossovers_of
 from isoviz.planner.full import search
 from isoviz.planner.multipath.path_choice import MULTIPATH
 from isoviz.planner.one_path.buffer_needs import buffer_layouts, path_layouts
@@ -49,8 +49,9 @@ def explain(
     planner: str | None = None,
     options: Options | None = None,
     *,
-    turns: int = 0,
+    crossovers: int = 0,
     target: float | None = None,
+    turns: int | None = None,
 ) -> Explanation:
     """Explain a plan, or plan a transfer and explain that plan: constraints, program, every candidate, and what makes rivals win.
 
@@ -58,12 +59,13 @@ def explain(
     made with. For a transfer, `machine`, `planner` and `options` are as in `plan`. For a plan of several paths, the explanation
     says why these paths and shares, and explains the path with the largest share (`Explanation.several`).
 
-    A plan by hand (`isoviz.cost`) is explained as well: its constraints, with what they need and allow, and what its path
+    A plan by hand (`isoviz.plan_by_path`) is explained as well: its constraints, with what they need and allow, and what its path
     sustains with the best blocks (`Explanation`).
 
-    `turns` is the number of best rivals for which the explanation says what would make them win. Each takes a few dozen plans. A
-    plan by hand has none. `target` is the throughput in bytes per second for which constraints and block sizes are judged; by
-    default what the plan sustains, and for a plan by hand what its path can sustain.
+    `crossovers` is the number of best rivals for which the explanation says what would make them win. Each takes a few dozen
+    plans. A plan by hand has none. `turns` is its earlier name, until version 1.0. `target` is the throughput in bytes per
+    second for which constraints and block sizes are judged; by default what the plan sustains, and for a plan by hand what its
+    path can sustain.
 
     Raises:
         InputError: the first argument is neither, a plan is explained with another planner, or as `plan`.
@@ -73,30 +75,32 @@ def explain(
         InternalError: the plan's throughput is above the bound of its path.
     """
     expect("explain", transfer, (Transfer, Plan), "a transfer or a plan")
-    turns = checks.count("explain", "turns", turns)
+    crossovers = checks.count("explain", "crossovers", crossovers)
+    if turns is not None:
+        crossovers = checks.count("explain", "turns", turns)
     if target is not None:
         target = checks.amount("explain", "target", target, open_low=True)
     options = Options.given(options)
     if isinstance(transfer, Plan):
         if planner is not None:
             raise InputError(f"explain: a plan is explained as it is; expected no planner with it, got {show(planner)}")
-        return _explained(transfer, machine_of(transfer, machine), options_about(transfer, options), turns, target)
+        return _explained(transfer, machine_of(transfer, machine), options_about(transfer, options), crossovers, target)
     if machine is None:
         raise InputError("explain: expected a machine with a transfer, or the name or file of one")
     machine = machine_argument("explain", machine)
-    return _explained(make_plan(transfer, machine, planner, options), machine, options, turns, target)
+    return _explained(make_plan(transfer, machine, planner, options), machine, options, crossovers, target)
 
 
-def _explained(plan: Plan, machine: Machine, options: Options, turns: int, target: float | None) -> Explanation:
+def _explained(plan: Plan, machine: Machine, options: Options, crossovers: int, target: float | None) -> Explanation:
     if plan.planner == BY_HAND:
         return _explained_by_hand(plan, machine, options, target)
-    one = _explained_path(lead(plan), machine, options, turns if len(plan.paths) == 1 else 0, target)
+    one = _explained_path(lead(plan), machine, options, crossovers if len(plan.paths) == 1 else 0, target)
     if plan.planner != MULTIPATH or plan.transfer.source.memory == plan.transfer.destination.memory:
         return one
     return replace(one, several=paths_explanation(plan, machine, options))
 
 
-def _explained_path(plan: Plan, machine: Machine, options: Options, turns: int, target: float | None) -> Explanation:
+def _explained_path(plan: Plan, machine: Machine, options: Options, crossovers: int, target: float | None) -> Explanation:
     target = plan.throughput if target is None else target
     known = certificate(plan, machine, options)
     problem, route, clock = Problem(plan.transfer, machine, options), known.route, known.clock
@@ -116,7 +120,7 @@ def _explained_path(plan: Plan, machine: Machine, options: Options, turns: int, 
         region=region_of(program, min(target, solution.throughput), _sizes_of(program, choice)),
         constraints=constraints_of(plan, machine, target, options),
         target=target,
-        turns=turns_of(problem, candidates, turns) if turns else (),
+        crossovers=crossovers_of(problem, candidates, crossovers) if crossovers else (),
         whole=solved(problem) if plan.planner == "program" else None,
     )
 

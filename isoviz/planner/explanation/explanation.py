@@ -81,7 +81,7 @@ class RankedPath:
 
 
 @dataclass(frozen=True)
-class Turn:
+class Crossover:
     """The value of a parameter at which a rival becomes the fastest path of all.
 
     `parameter` is "bandwidth" (of the channel `channel`, whose throughput function is scaled), "slot_limit" (TH, bytes) or "size"
@@ -151,11 +151,16 @@ class Explanation(Told):
     region: Region | None
     constraints: tuple[Constraint, ...]
     target: float
-    turns: tuple[Turn, ...] = ()
+    crossovers: tuple[Crossover, ...] = ()
     whole: WholeSolution | None = None
     several: PathsExplanation | None = None
     reference: Plan | None = None
     refusal: str = ""
+
+    @property
+    def turns(self) -> tuple[Crossover, ...]:
+        """The earlier name of `crossovers`, until version 1.0."""
+        return self.crossovers
 
     @property
     def is_by_hand(self) -> bool:

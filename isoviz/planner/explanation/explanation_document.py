@@ -13,22 +13,22 @@ from isoviz.machines.memory import emulated_text
 from isoviz.planner.explanation.explanation import Explanation
 from isoviz.planner.explanation.explanation_words import (
     agreement,
-    ahead_said,
+    ahead_text,
     amount,
     blocks_of,
     hop_stages,
     layout_text,
     path_text,
     price_text,
-    sizes_said,
+    sizes_text,
     summary,
     symbols,
     time_parts,
     verdict,
 )
-from isoviz.planner.explanation.paths_explanation import paths_said
+from isoviz.planner.explanation.paths_explanation import paths_text
 from isoviz.planner.explanation.plan_document import marked, plan_title
-from isoviz.planner.explanation.rival_words import difference, ranking_said, turn_text, turns_said
+from isoviz.planner.explanation.rival_words import crossover_text, crossovers_text, difference, ranking_text
 from isoviz.planner.path_plan import RATES
 from isoviz.planner.program.certificate import certificate_lines
 from isoviz.planner.whole_program.program_planner import program_lines
@@ -61,7 +61,7 @@ def explanation_document(explanation: Explanation, most: int | None = None) -> D
         Section("5. Block sizes and chunks", _sizes(explanation)),
         Section("6. Where the time goes", _time(explanation)),
         Section("7. The candidates", _candidates(explanation, most)),
-        Section("8. What would make a rival win", _turns(explanation)),
+        Section("8. What would make a rival win", _crossovers(explanation)),
         Section("The program of all paths", [] if explanation.whole is None else [Points(program_lines(explanation.whole))]),
         Section("Notes", [Points(explanation.plan.notes)] if explanation.plan.notes else []),
     ]
@@ -70,9 +70,9 @@ def explanation_document(explanation: Explanation, most: int | None = None) -> D
     if several is None:
         return Document(f"Why this plan: {plan_title(explanation.plan)}", [*why, *sections])
     if len(several.plan.paths) == 1:
-        return Document("Why one path", [Points(paths_said(several)), Section("Why this plan", why), *sections])
+        return Document("Why one path", [Points(paths_text(several)), Section("Why this plan", why), *sections])
     largest = f"Why this plan of the path with the largest share, {format_bytes(explanation.plan.bytes)}"
-    return Document("Why these paths", [Points(paths_said(several)), Section(largest, why), *sections])
+    return Document("Why these paths", [Points(paths_text(several)), Section(largest, why), *sections])
 
 
 def _path(explanation: Explanation) -> list[Part]:
@@ -202,7 +202,7 @@ def _fine(rate: float) -> str:
 
 
 def _sizes(explanation: Explanation) -> list[Part]:
-    said = Points(sizes_said(explanation))
+    said = Points(sizes_text(explanation))
     if explanation.region is None:
         return [said]
     remark = {"remark": emulated_text(explanation.plan.emulated)}
@@ -227,7 +227,7 @@ def _time(explanation: Explanation) -> list[Part]:
         said = "The hops of a chunk work one after another, so the period is the sum of their times."
     elif slow.share < 1 - 1e-9:
         said = "The period is longer than every hop: a buffer with one slot or a shared resource makes hops wait for each other."
-    return [Table(("part", "", "time", "share"), table, numbers=(2, 3)), Prose(said + ahead_said(parts))]
+    return [Table(("part", "", "time", "share"), table, numbers=(2, 3)), Prose(said + ahead_text(parts))]
 
 
 def _candidates(explanation: Explanation, most: int) -> list[Part]:
@@ -245,14 +245,14 @@ def _candidates(explanation: Explanation, most: int) -> list[Part]:
     caption = f"All {len(rows):,} candidates" if is_long else ""
     among = explanation.machine.emulated(name for each in candidates for name in each.memories)
     return [
-        Prose(ranking_said(explanation)),
+        Prose(ranking_text(explanation)),
         Picture("candidate_figure", (candidates,), {"remark": emulated_text(among)}),
         Table(header, rows, caption, numbers=(0, 1, 2), marked=marked, name=3, below=4, is_folded=is_long),
         *([Prose(f"and {len(candidates) - len(shown):,} more")] if len(shown) < len(candidates) else []),
     ]
 
 
-def _turns(explanation: Explanation) -> list[Part]:
-    kept, already = turns_said(explanation)
-    said = [*(turn_text(turn, path) for turn, path in kept), *filter(None, [already])]
+def _crossovers(explanation: Explanation) -> list[Part]:
+    kept, already = crossovers_text(explanation)
+    said = [*(crossover_text(crossover, path) for crossover, path in kept), *filter(None, [already])]
     return [Points(said)] if said else []

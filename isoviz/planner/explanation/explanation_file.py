@@ -15,7 +15,7 @@ from isoviz import checks
 from isoviz.checks import expect
 from isoviz.errors import InputError
 from isoviz.machines import machine_from_json, machine_to_json, throughput_from_json
-from isoviz.planner.explanation.explanation import Explanation, RankedPath, Region, Stage, Turn
+from isoviz.planner.explanation.explanation import Crossover, Explanation, RankedPath, Region, Stage
 from isoviz.planner.explanation.paths_explanation import LinkPrice, PathsExplanation
 from isoviz.planner.path_plan import Constraint
 from isoviz.planner.plan_file import plan_from_json, plan_to_json
@@ -63,7 +63,7 @@ def explanation_to_json(explanation: Explanation, candidates: int | None = None)
         "beaten": explanation.beaten,
         "proved": explanation.proved,
         "gap": explanation.gap,
-        "turns": [asdict(turn) for turn in explanation.turns],
+        "turns": [asdict(crossover) for crossover in explanation.crossovers],
         "several_paths": None if explanation.several is None else _several_to_json(explanation.several),
         "whole_program": None if explanation.whole is None else program_json(explanation.whole),
     }
@@ -171,7 +171,7 @@ def _explanation(root: Node) -> Explanation:
         region=None if region.value is None else _declared(region, Region),
         constraints=parts["constraints"].read(tuple[Constraint, ...]),
         target=parts["target"].number(),
-        turns=_declared(parts["turns"], tuple[Turn, ...]),
+        crossovers=_declared(parts["turns"], tuple[Crossover, ...]),
         whole=None if whole.value is None else whole.made(program_from_json, whole),
         several=None if several.value is None else _several(several),
         reference=None if parts["reference"].value is None else parts["reference"].made(plan_from_json, parts["reference"].value),

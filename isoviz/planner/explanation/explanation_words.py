@@ -199,13 +199,13 @@ def summary(explanation: Explanation) -> list[str]:
         asked,
         f"{found}.",
         f"The plan is limited by {_limit(explanation.candidates[0])}.",
-        *orders_said(explanation),
+        *orders_text(explanation),
         *([f"{said}."] if (said := starts_text(plan)) else []),
-        *emulated_said(plan),
+        *emulation_text(plan),
     ]
 
 
-def orders_said(explanation: Explanation) -> list[str]:
+def orders_text(explanation: Explanation) -> list[str]:
     """Where a network changes the order at no cost, or would, and why memory copies remain beside it."""
     plan, find = explanation.plan, explanation.machine.find_channel
     hops = [
@@ -257,7 +257,7 @@ def _unused(explanation: Explanation, memory: str, run: float, hops: Sequence[tu
     return said
 
 
-def emulated_said(plan: Plan) -> list[str]:
+def emulation_text(plan: Plan) -> list[str]:
     """That some memories of a plan are emulated, as a sentence; nothing if none is."""
     return [f"Some of its memories are {emulated_text(plan.emulated)}."] if plan.emulated else []
 
@@ -304,7 +304,7 @@ def agreement(explanation: Explanation) -> str:
     )
 
 
-def sizes_said(explanation: Explanation) -> list[str]:
+def sizes_text(explanation: Explanation) -> list[str]:
     """The block sizes: the range that the program allows, the plan's choice, and the reason for it."""
     plan, program, solution = explanation.plan, explanation.program, explanation.solution
     said = []
@@ -347,11 +347,11 @@ def sizes_said(explanation: Explanation) -> list[str]:
         why = f"larger chunks would sustain no more and fill the pipeline later ({later})"
     else:
         why = f"larger chunks might sustain more but fill the pipeline later ({later}), and T counts both"
-    said.append(f"{reached}. {_least_said(explanation)}: {why}.")
+    said.append(f"{reached}. {_least_text(explanation)}: {why}.")
     return said
 
 
-def _least_said(explanation: Explanation) -> str:
+def _least_text(explanation: Explanation) -> str:
     """Whether other sizes would take less time, in words."""
     plan, least = explanation.plan, explanation.candidates[0].least
     if explanation.machine.limits.chunk_seconds:
@@ -361,7 +361,7 @@ def _least_said(explanation: Explanation) -> str:
     return f"T is {format_share(plan.objective / least - 1)} above its least, which smaller chunks would reach"
 
 
-def time_said(explanation: Explanation) -> str:
+def time_text(explanation: Explanation) -> str:
     """The time as a sum, in numbers."""
     parts = time_parts(explanation)
     whole = abs(parts.chunks - round(parts.chunks)) < 1e-6 * parts.chunks
@@ -370,11 +370,11 @@ def time_said(explanation: Explanation) -> str:
     return (
         f"{total} = set-up {format_seconds(parts.setup)} + filling {format_seconds(parts.filling)} + steady state"
         f" {format_seconds(parts.steady)} = {format_seconds(parts.seconds)}, with {count} and a period of"
-        f" {format_seconds(parts.period)}.{ahead_said(parts)}"
+        f" {format_seconds(parts.period)}.{ahead_text(parts)}"
     )
 
 
-def ahead_said(parts: TimeParts) -> str:
+def ahead_text(parts: TimeParts) -> str:
     """The difference between T and the predicted time, in words; empty if there is none."""
     if abs(parts.ahead) <= SAME * parts.seconds:
         return ""

@@ -83,7 +83,7 @@ def lead(plan: Plan) -> Plan:
     return replace(plan, transfer=path.transfer, paths=(replace(path, run=None),), notes=())
 
 
-def paths_said(explained: PathsExplanation) -> list[str]:
+def paths_text(explained: PathsExplanation) -> list[str]:
     """The explanation in sentences."""
     plan, times = explained.plan, explained.by_paths
     count, saved = len(plan.paths), 1 - plan.objective / explained.one_path

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isoviz.planner.explanation.explanation_words import ahead_said, channels_text, count_text, counted, path_text, time_parts
+from isoviz.planner.explanation.explanation_words import ahead_text, channels_text, count_text, counted, path_text, time_parts
 from isoviz.planner.one_path.fewest_hops import FEWER_HOPS
 from isoviz.units import format_bytes, format_rate, format_seconds, format_share
 
 if TYPE_CHECKING:
-    from isoviz.planner.explanation.explanation import Explanation, RankedPath, Turn
+    from isoviz.planner.explanation.explanation import Crossover, Explanation, RankedPath
 
 
 SAME = 1e-7
 """Times that differ by less than this share read as the same."""
 
 
-def compared_said(explanation: Explanation) -> str:
+def compared_text(explanation: Explanation) -> str:
     """What the times of candidates are, in words, where that of the chosen path reads otherwise than the plan's; else empty."""
     plan = explanation.plan
     shown, whole, ours = map(format_seconds, (explanation.candidates[0].least, plan.objective, plan.mean))
@@ -28,13 +28,13 @@ def compared_said(explanation: Explanation) -> str:
         compared = f"T and the work that chunks make for an engine, {shown} for this one; T alone is {whole}"
     else:
         compared = f"the least T, {shown} for this one; with the chunk of this plan, T is {whole}"
-    return f" Paths are compared by {compared}.{ahead_said(time_parts(explanation))}"
+    return f" Paths are compared by {compared}.{ahead_text(time_parts(explanation))}"
 
 
-def ranking_said(explanation: Explanation) -> str:
+def ranking_text(explanation: Explanation) -> str:
     """The number of paths, and the rank of the chosen path among them."""
     if explanation.is_by_hand:
-        return _reference_said(explanation)
+        return _reference_text(explanation)
     chosen, *others = explanation.candidates
     faster = [other for other in others if _beats(other, chosen)]
     text = f"{counted(len(explanation.candidates), 'path')} {'was' if not others else 'were'} worked out;" + _left_out(
@@ -56,7 +56,7 @@ def ranking_said(explanation: Explanation) -> str:
     return text
 
 
-def _reference_said(explanation: Explanation) -> str:
+def _reference_text(explanation: Explanation) -> str:
     """What the planner makes of the transfer of a plan by hand."""
     reference, said = explanation.reference, "The path was chosen by hand; no other was searched."
     if reference is None:
@@ -106,8 +106,8 @@ def difference(other: RankedPath, chosen: RankedPath, *, words: bool = False) ->
     return f"{least}{'+' if ratio > 1 else '−'}{share}"
 
 
-def turns_said(explanation: Explanation) -> tuple[list[tuple[Turn, str]], str]:
-    """The turns, each with the name of its rival, and a sentence on the rivals that are faster already."""
+def crossovers_text(explanation: Explanation) -> tuple[list[tuple[Crossover, str]], str]:
+    """The crossovers, each with the name of its rival, and a sentence on the rivals that are faster already."""
     chosen, *others = explanation.candidates
     ahead = {other.channels for other in others if _beats(other, chosen)}
     paths = {
@@ -115,9 +115,9 @@ def turns_said(explanation: Explanation) -> tuple[list[tuple[Turn, str]], str]:
         for number, other in reversed(list(enumerate(others, start=2)))
     }
     kept = [
-        (turn, paths.get((turn.rival, turn.converting), channels_text(turn.rival, turn.converting)))
-        for turn in explanation.turns
-        if turn.rival not in ahead
+        (crossover, paths.get((crossover.rival, crossover.converting), channels_text(crossover.rival, crossover.converting)))
+        for crossover in explanation.crossovers
+        if crossover.rival not in ahead
     ]
     if not ahead:
         return kept, ""
@@ -129,23 +129,23 @@ def turns_said(explanation: Explanation) -> tuple[list[tuple[Turn, str]], str]:
     )
 
 
-def turn_text(turn: Turn, path: str | None = None) -> str:
-    """A turn as a sentence. `path` is the name of the rival in it."""
-    rival = path or channels_text(turn.rival, turn.converting)
+def crossover_text(crossover: Crossover, path: str | None = None) -> str:
+    """A crossover as a sentence. `path` is the name of the rival in it."""
+    rival = path or channels_text(crossover.rival, crossover.converting)
     name, show = {
-        "bandwidth": (f"the throughput of {turn.channel}", format_rate),
+        "bandwidth": (f"the throughput of {crossover.channel}", format_rate),
         "slot_limit": ("the slot limit TH", format_bytes),
-    }.get(turn.parameter, (f"the size of {turn.channel}", count_text))
-    if turn.value is None:
-        low, high = turn.tried
+    }.get(crossover.parameter, (f"the size of {crossover.channel}", count_text))
+    if crossover.value is None:
+        low, high = crossover.tried
         return f"Whatever {name} between {show(low)} and {show(high)}: {rival} does not become the fastest path."
-    ratio = turn.value / turn.now
-    value, now = show(turn.value), show(turn.now)
+    ratio, winner = crossover.value / crossover.now, channels_text(crossover.winner or crossover.rival)
+    value, now = show(crossover.value), show(crossover.now)
     if value == now:  # both look the same with three digits
         little = f"{format_share(abs(ratio - 1))} {'higher' if ratio > 1 else 'lower'}"
-        return f"If {name} were only {little} than {now}, {channels_text(turn.winner or turn.rival)} would be the fastest path."
+        return f"If {name} were only {little} than {now}, {winner} would be the fastest path."
     factor = f"{ratio:.3g} ×" if ratio < 100 else f"{ratio:,.0f} ×"
     least = "at least" if ratio > 1 else "at most"
-    if turn.winner and turn.winner != turn.rival:
-        return f"If {name} were {least} {value} ({factor} of {now}), {channels_text(turn.winner)} would win, before {rival} does."
+    if crossover.winner and crossover.winner != crossover.rival:
+        return f"If {name} were {least} {value} ({factor} of {now}), {winner} would win, before {rival} does."
     return f"If {name} were {least} {value} ({factor} of {now}), {rival} would be the fastest path."

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from isoviz.errors import InputError, LayoutError, LimitError, TransferError
 from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled
 from isoviz.planner.explanation.curves.scaling import resized
-from isoviz.planner.explanation.explanation import RankedPath, Turn
+from isoviz.planner.explanation.explanation import Crossover, RankedPath
 from isoviz.planner.full import listed_routes, search
 from isoviz.planner.planning_work import Work, work_of
 from isoviz.planner.problem import Problem
@@ -36,42 +36,44 @@ Way = tuple[tuple[str, ...], int | None]
 """A path: its channels and the hop that converts."""
 
 
-def turns_of(problem: Problem, candidates: Sequence[RankedPath], most: int) -> tuple[Turn, ...]:
-    """The turns of the `most` best rivals; a turn without a value is left out.
+def crossovers_of(problem: Problem, candidates: Sequence[RankedPath], most: int) -> tuple[Crossover, ...]:
+    """The crossovers of the `most` best rivals; a crossover without a value is left out.
 
-    If the paths are too many to list, every turn takes a search. Then only the turns that the planning time allows are found.
+    If the paths are too many to list, every crossover takes a search. Then only those that the planning time allows are found.
     """
-    found: list[Turn] = []
+    found: list[Crossover] = []
     work = work_of(problem.options) if listed_routes(problem) is None else Work(math.inf)
     for asked in _questions(problem, candidates, most, work):
         if not work.is_done:
-            found += [turn for turn in asked if turn is not None]
-    return tuple(turn for turn in found if turn.value is not None)
+            found += [crossover for crossover in asked if crossover is not None]
+    return tuple(crossover for crossover in found if crossover.value is not None)
 
 
-def turn_steps(problem: Problem, candidates: Sequence[RankedPath], most: int, work: Work | None = None) -> Iterator[Turn | None]:
-    """The turns of the `most` best rivals one by one, for a caller that may stop at any time.
+def crossover_steps(
+    problem: Problem, candidates: Sequence[RankedPath], most: int, work: Work | None = None
+) -> Iterator[Crossover | None]:
+    """The crossovers of the `most` best rivals one by one, for a caller that may stop at any time.
 
-    None comes after every search that answers nothing yet; a turn without a value is one that was not found. The steps of the
-    searches are added to `work`, for a caller that stops when it is done.
+    None comes after every search that answers nothing yet; a crossover without a value was not found. The steps of the searches
+    are added to `work`, for a caller that stops when it is done.
     """
     for asked in _questions(problem, candidates, most, work or Work(math.inf)):
         yield from asked
 
 
-def _questions(problem: Problem, candidates: Sequence[RankedPath], most: int, work: Work) -> Iterator[Iterator[Turn | None]]:
+def _questions(problem: Problem, candidates: Sequence[RankedPath], most: int, work: Work) -> Iterator[Iterator[Crossover | None]]:
     chosen, *rivals = candidates
     for rival in [rival for rival in rivals if rival.seconds is not None][:most]:
         apart = set(rival.channels) ^ set(chosen.channels)
         ends = (rival.limiting_channel, chosen.limiting_channel)
         # A channel that limits one of the two paths is the most likely to decide, then a channel that only one of them uses.
         channels = sorted(apart, key=lambda name: (name not in ends, name not in chosen.channels, name))[:MOST_CHANNELS]
-        yield from (_bandwidth_turn(problem, rival, channel, work) for channel in channels)
-        yield _slot_limit_turn(problem, rival, work)
-        yield _size_turn(problem, rival, work)
+        yield from (_bandwidth_crossover(problem, rival, channel, work) for channel in channels)
+        yield _slot_limit_crossover(problem, rival, work)
+        yield _size_crossover(problem, rival, work)
 
 
-def _bandwidth_turn(problem: Problem, rival: RankedPath, channel: str, work: Work) -> Iterator[Turn | None]:
+def _bandwidth_crossover(problem: Problem, rival: RankedPath, channel: str, work: Work) -> Iterator[Crossover | None]:
     """The peak of a channel, in bytes per second, at which the rival overtakes. The whole throughput function is scaled."""
     machine = problem.machine.around(problem.transfer.source.memory, problem.transfer.destination.memory)
     now = machine.channel(channel).peak
@@ -79,19 +81,19 @@ def _bandwidth_turn(problem: Problem, rival: RankedPath, channel: str, work: Wor
     def at(value: float) -> Problem:
         return Problem(problem.transfer, with_bandwidth(machine, channel, value / now), problem.options)
 
-    return _turn("bandwidth", channel, now, "B/s", rival, at, work, whole=False)
+    return _crossover("bandwidth", channel, now, "B/s", rival, at, work, whole=False)
 
 
-def _slot_limit_turn(problem: Problem, rival: RankedPath, work: Work) -> Iterator[Turn | None]:
+def _slot_limit_crossover(problem: Problem, rival: RankedPath, work: Work) -> Iterator[Crossover | None]:
     """The slot limit (TH), in bytes, at which the rival overtakes."""
 
     def at(value: float) -> Problem:
         return Problem(problem.transfer, problem.machine, replace(problem.options, slot_limit=round(value)))
 
-    return _turn("slot_limit", "", float(problem.slot_limit), "B", rival, at, work, whole=True)
+    return _crossover("slot_limit", "", float(problem.slot_limit), "B", rival, at, work, whole=True)
 
 
-def _size_turn(problem: Problem, rival: RankedPath, work: Work) -> Iterator[Turn | None]:
+def _size_crossover(problem: Problem, rival: RankedPath, work: Work) -> Iterator[Crossover | None]:
     """The size of the largest dimension at which the rival overtakes."""
     transfer = problem.transfer
     dim = max(transfer.space.dims, key=lambda dim: transfer.space[dim])
@@ -99,7 +101,7 @@ def _size_turn(problem: Problem, rival: RankedPath, work: Work) -> Iterator[Turn
     def at(value: float) -> Problem:
         return Problem(resized(transfer, dim, round(value)), problem.machine, problem.options)
 
-    return _turn("size", dim, float(transfer.space[dim]), "", rival, at, work, whole=True)
+    return _crossover("size", dim, float(transfer.space[dim]), "", rival, at, work, whole=True)
 
 
 def with_bandwidth(machine: Machine, channel: str, factor: float) -> Machine:
@@ -137,7 +139,7 @@ def scaled(function: ThroughputFunction, factor: float) -> ThroughputFunction:
     raise InputError(f"throughput function of type {type(function).__name__}: cannot be scaled")
 
 
-def _turn(
+def _crossover(
     parameter: str,
     name: str,
     now: float,
@@ -147,8 +149,8 @@ def _turn(
     work: Work,
     *,
     whole: bool,
-) -> Iterator[Turn | None]:
-    """The turn, after a None for every search that it takes."""
+) -> Iterator[Crossover | None]:
+    """The crossover, after a None for every search that it takes."""
     wanted = (rival.channels, rival.converting)
     winners: dict[float, Way | None] = {}
 
@@ -160,7 +162,7 @@ def _turn(
         return winners[value]
 
     if (yield from winner(now)) == wanted:  # it wins already: the plan is not that of the full planner
-        yield Turn(parameter, name, now, None, unit, rival.channels, rival.converting, (), (now, now))
+        yield Crossover(parameter, name, now, None, unit, rival.channels, rival.converting, (), (now, now))
         return
     low, high = max(now / REACH, 1.0 if whole else 0.0), now * REACH
     for direction in (2.0, 0.5):
@@ -179,9 +181,9 @@ def _turn(
         beyond = 1.01 ** math.copysign(1, math.log(direction))
         if (yield from winner(value * beyond)) != wanted or (yield from winner(value / beyond)) == wanted:
             continue  # the winner does not change for good at this value
-        yield Turn(parameter, name, now, value, unit, rival.channels, rival.converting, wanted[0], (low, high))
+        yield Crossover(parameter, name, now, value, unit, rival.channels, rival.converting, wanted[0], (low, high))
         return
-    yield Turn(parameter, name, now, None, unit, rival.channels, rival.converting, (), (low, high))
+    yield Crossover(parameter, name, now, None, unit, rival.channels, rival.converting, (), (low, high))
 
 
 def _winner(at: Callable[[float], Problem], value: float, near: Way, work: Work) -> Way | None:

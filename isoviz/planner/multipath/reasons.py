@@ -40,12 +40,12 @@ def may_pay(problem: Problem, seconds: float, work: Work) -> bool:
     if (
         here == there
         or not (problem.machine.networks or problem.machine.resources)
-        or not work.pays(seconds * (1 - AUTO_GAIN), FURTHER_STEPS)
+        or not work.may_continue(seconds * (1 - AUTO_GAIN), FURTHER_STEPS)
     ):
         return False
     network = next((each for each in problem.machine.networks if each.has_port(here) and each.has_port(there)), None)
     links = len(problem.part.channels) if network is None else network.topology.router_count
-    if not work.pays(seconds, LINK_STEPS * links):
+    if not work.may_continue(seconds, LINK_STEPS * links):
         return False
     if network is not None:
         return _pays(problem, seconds, through_ports(network, here, there), work, FURTHER_STEPS + LINK_STEPS * links)
@@ -70,7 +70,7 @@ def are_links_named(plan: Plan, machine: Machine) -> bool:
 def _pays(problem: Problem, seconds: float, rate: float, work: Work, steps: float) -> bool:
     """Whether some steps pay, where several paths move at most `rate` bytes per second."""
     saved = seconds - problem.nbytes / rate if rate else 0.0
-    return saved > AUTO_GAIN * seconds and work.pays(saved, steps)
+    return saved > AUTO_GAIN * seconds and work.may_continue(saved, steps)
 
 
 def through_ports(network: Network, here: str, there: str) -> float:

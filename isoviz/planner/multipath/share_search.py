@@ -320,7 +320,7 @@ class ShareSearch:
                 stream = self.streams[taken]
                 if not shares[given] or (stream is not None and stream.seconds(0) >= self.best.seconds):
                     continue
-                if not self.work.pays(self.best.seconds - self.best.steady.split.seconds, 0.0):
+                if not self.work.may_continue(self.best.seconds - self.best.steady.split.seconds, 0.0):
                     return
                 tried = list(shares)
                 tried[given], tried[taken] = max(0.0, shares[given] - part), shares[taken] + min(part, shares[given])

@@ -92,8 +92,8 @@ def exact_if_needed(problem: Problem, choice: Choice) -> Choice:
     Where everything moves, blocks of both ends nest and all fields have one size, the search is exact: if a choice counts shorter
     runs than its layouts have, another family has the same layouts with the longer runs (`intermediate.intermediate_layouts`).
     """
-    known = problem.ends.regular and not problem.spread and problem.transfer.is_whole and choice.route.pace.has_fixed_costs
-    return choice if known else evaluated(problem, choice)
+    is_plain = problem.ends.regular and not problem.has_short_runs and problem.transfer.is_whole
+    return choice if is_plain and choice.route.pace.has_fixed_costs else evaluated(problem, choice)
 
 
 def evaluated(problem: Problem, choice: Choice) -> Choice:

@@ -364,7 +364,7 @@ def chunk_multiple(problem: Problem, inside: Sequence[str], runs: Sequence[float
     counts = [round(run / problem.mean) for run in finite]
     if any(not math.isclose(count * problem.mean, run) for count, run in zip(counts, finite, strict=True)):
         return 1  # fields differ in size, and a run is no whole number of mean elements
-    return math.lcm(*counts) if problem.whole else min(counts, default=1)
+    return math.lcm(*counts) if problem.moves_whole else min(counts, default=1)
 
 
 def _blocks_per_multiple(multiple: int, elements: int) -> int:

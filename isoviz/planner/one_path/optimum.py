@@ -124,13 +124,13 @@ def _single_conversion_hop(problem: Problem, route: Route) -> int | None:
     """The hop with the run of the conversion; None where other layouts may spread the conversion over several hops
     (`one_layout`)."""
     between = route.converting not in (None, 0, len(route.channels) - 1)
-    spread = problem.spread and not (problem.ends.nesting and between)
+    spread = problem.has_short_runs and not (problem.ends.nesting and between)
     return None if spread and len(route.channels) > 1 else route.converting
 
 
 def lower_bounds(problem: Problem, routes: Sequence[Route]) -> list[float]:
     """`lower_bound` for several routes."""
-    steady = problem.machine.limits.overlap and problem.slots > 1 and problem.whole
+    steady = problem.machine.limits.overlap and problem.slots > 1 and problem.moves_whole
     found = []
     for route in routes:
         pace, at = route.pace, _single_conversion_hop(problem, route)

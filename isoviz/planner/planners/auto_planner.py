@@ -80,11 +80,11 @@ _NOTHING_KNOWN = _Known(0.0, ())
 
 def _bounds_that_pay(problem: Problem, seconds: float, work: Work) -> _Known:
     """Bounds of all paths, if they cost less than they can save of `seconds`: the least bound of T of the shortest path, or T."""
-    if not work.pays(seconds, PLAN_STEPS):
+    if not work.may_continue(seconds, PLAN_STEPS):
         return _NOTHING_KNOWN  # a list of routes takes time on a machine that is new
     listed = listed_routes(problem)
     steps = look_steps(problem) if listed is None else ROUTE_STEPS * len(listed)
-    if not work.pays(seconds, steps):
+    if not work.may_continue(seconds, steps):
         return _NOTHING_KNOWN
     work.add(steps)
     if listed is None:
@@ -124,7 +124,7 @@ def _best_that_pays(
         best, hops = known.winner, len(route.channels)
         if best is not None:
             may_win = hops < len(best.route.channels) and bound <= known.goal(hops)  # with fewer hops: it need not save
-            if not may_win and not work.pays(problem.with_cost(best) - max(bound, lower), steps):
+            if not may_win and not work.may_continue(problem.with_cost(best) - max(bound, lower), steps):
                 continue
         if (route.names, route.converting) in problem.choices:
             continue
@@ -147,7 +147,7 @@ def _costs_nothing(problem: Problem, seconds: float) -> bool:
 
 def _search_pays(problem: Problem, saving: float, work: Work) -> bool:
     """Whether `full` may save more than it costs, where it can save at most `saving` seconds."""
-    if not work.pays(saving, listed_steps(problem, 0)):
+    if not work.may_continue(saving, listed_steps(problem, 0)):
         return False  # a list of routes takes time on a machine that is new
     routes = listed_routes(problem)
-    return work.pays(saving, search_steps(problem) if routes is None else listed_steps(problem, len(routes)))
+    return work.may_continue(saving, search_steps(problem) if routes is None else listed_steps(problem, len(routes)))

@@ -151,7 +151,7 @@ def _space(problem: Problem, choice: Choice, names: dict[int, str]) -> tuple[Spa
             if problem.machine.memory(name).capacity is not None:
                 count = inside.count(name) * problem.slots
                 all_slots = Monomial(float(family.entries * entry_slot_bytes * count), factors, None, f"{count} × {text}")
-                rows.append(SpaceRow(None, all_slots, float(max(1, problem.free(name))), "capacity", f"free in {name}"))
+                rows.append(SpaceRow(None, all_slots, float(max(1, problem.free_bytes(name))), "capacity", f"free in {name}"))
     return tuple(rows)
 
 

@@ -137,7 +137,7 @@ class BestFirst:
     def _work_out(self, walk: Walk) -> None:
         channels = tuple([self.links.channels[link] for link in walk.links])
         last = len(channels) - 1
-        ends = (0, last) if self.problem.spread and walk.converting in (0, last) else (walk.converting,)
+        ends = (0, last) if self.problem.has_short_runs and walk.converting in (0, last) else (walk.converting,)
         for converting in ends:
             self.work_out(Route(channels, converting))
 
@@ -181,7 +181,7 @@ class BestFirst:
             if done > PATIENCE_BOXES and queue[0][0] >= self.goal * (1 - ACCEPTED_GAP):
                 lower = queue[0][0]
                 break
-            if not self.work.pays(self.goal - max(queue[0][0], self._least_seconds), self.work.steps):
+            if not self.work.may_continue(self.goal - max(queue[0][0], self._least_seconds), self.work.steps):
                 lower, stopped = max(queue[0][0], self._least_seconds), True
                 break
             batch = [heapq.heappop(queue)[2] for _ in range(min(BOXES_PER_BATCH, len(queue)))]

@@ -163,7 +163,7 @@ def slot_bounds(problem: Problem, memories: Sequence[str]) -> dict[str, float]:
     for name in memories:
         own = problem.own_slot_limit((name,))
         if not problem.uniform_slots and problem.machine.memory(name).capacity is not None:
-            own = min(own, problem.free(name) // problem.slots)
+            own = min(own, problem.free_bytes(name) // problem.slots)
         if problem.memory_limit is not None:
             own = min(own, problem.memory_limit // problem.slots)
         found[name] = float(own) if own >= problem.largest else 0.0
@@ -196,7 +196,7 @@ def add_limits(rows: Rows, problem: Problem, arcs: Sequence[Arc], names: dict[in
         limit = float(problem.own_slot_limit((memory,)))
         bound(f"slot_{prefix}{memory}", limit, limit, uses)
         if not problem.uniform_slots and problem.machine.memory(memory).capacity is not None:
-            free = problem.free(memory)
+            free = problem.free_bytes(memory)
             bound(f"room_{prefix}{memory}", free / problem.slots, float(free // problem.slots), uses)
             if is_loop and (memory, False) in uses_of:
                 _add_pair(rows, problem, memory, filling[memory], bound)
@@ -206,7 +206,7 @@ def add_limits(rows: Rows, problem: Problem, arcs: Sequence[Arc], names: dict[in
 
 def _add_pair(rows: Rows, problem: Problem, memory: str, uses: list[str], bound: Bound) -> None:
     """Two buffers in one memory, before and after its self-loop, get half of its free bytes each."""
-    free, slots = problem.free(memory), 2 * problem.slots
+    free, slots = problem.free_bytes(memory), 2 * problem.slots
     pair = rows.binary(f"two_buffers_{memory}")
     rows.at_most(f"two_buffers_{memory}_counted", [*((each, 1.0) for each in uses), (pair, -1.0)], 1.0)
     if free // slots >= problem.largest:

@@ -16,7 +16,7 @@ from isoviz.widgets.state import Problem, sentence
 if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.planner import Explanation, Options, Plan, Transfer, WinnerMap
-    from isoviz.planner.explanation.explanation import Turn
+    from isoviz.planner.explanation.explanation import Crossover
     from isoviz.planner.explanation.handshake import Handshake
     from isoviz.planner.explanation.hop_descriptors import HopDescriptors
     from isoviz.planner.path_plan import Constraint, PathPlan
@@ -51,7 +51,7 @@ class Turns:
     planning time was used up before all rivals were asked about."""
 
     plan: Plan
-    found: tuple[Turn, ...] = ()
+    found: tuple[Crossover, ...] = ()
     done: bool = False
     cut: bool = False
 
@@ -98,13 +98,13 @@ def turns_of_plan(_problems: dict[str, Problem], explanation: Explained, trying:
         return replace(turns, done=True)
     if trying:
         return turns
-    from isoviz.planner.explanation.rivals import turn_steps
+    from isoviz.planner.explanation.rivals import crossover_steps
     from isoviz.planner.planning_work import Work
     from isoviz.planner.problem import Problem as Planning
 
     problem = Planning(explanation.plan.transfer, explanation.machine, explanation.options)
     work = Work(TURN_SECONDS)
-    for turn in turn_steps(problem, explanation.explanation.candidates, MOST_RIVALS, work):
+    for turn in crossover_steps(problem, explanation.explanation.candidates, MOST_RIVALS, work):
         if turn is not None and turn.value is not None:
             turns = replace(turns, found=(*turns.found, turn))
         if work.is_done:

@@ -14,7 +14,7 @@ from isoviz.widgets.chosen.layout_question import LayoutQuestion, TypedUse
 from isoviz.widgets.chosen.machine_choice import MachineChoice
 from isoviz.widgets.chosen.settings import End, Row, Settings
 from isoviz.widgets.consequences.run_places import PROCESS
-from isoviz.widgets.consequences.transfer_stages import Box, caught, linear_layout
+from isoviz.widgets.consequences.transfer_stages import MovedPart, caught, linear_layout
 from isoviz.widgets.consequences.where_it_runs import where_of
 from isoviz.widgets.state import Problem, State, sentence
 
@@ -107,7 +107,7 @@ def layout_request_of(
     typed_dimensions: tuple[Row, ...],
     space: IndexSpace | None,
     fields: FieldSpace | None,
-    part: Box | None,
+    part: MovedPart | None,
 ) -> LayoutRequest:
     """What is asked of `find_layout`."""
     from isoviz.planner import Use

@@ -35,7 +35,7 @@ MOST_PRIORITY = 1_000_000
 
 
 @dataclass(frozen=True)
-class Box:
+class MovedPart:
     """What moves: the extent of the box and its first indices at both ends, in the order of the dimensions, and the fields."""
 
     shape: tuple[int, ...]
@@ -220,7 +220,7 @@ def part_of(
     typed_fields: tuple[Row, ...],
     space: IndexSpace,
     _fields: FieldSpace,
-) -> Box | None:
+) -> MovedPart | None:
     """The part of the array that moves; None where it cannot be, which is told at its controls."""
     ranges = [_range(typed_part.range_of(row.key), row.name, space[row.name], problems) for row in typed_dimensions]
     names = tuple([row.name for row in typed_fields if row.key not in typed_part.left_out and not is_gap(row.name)])
@@ -230,7 +230,7 @@ def part_of(
     if not names or len(numbers) < len(ranges):
         return None
     first, extent, to = (tuple(each[place] for each in numbers) for place in range(3))  # there may be no dimension at all
-    return Box(extent, first, to, names)
+    return MovedPart(extent, first, to, names)
 
 
 def _range(given: Range, dim: str, size: int, problems: dict[str, Problem]) -> tuple[int, int, int] | None:
@@ -315,7 +315,7 @@ def transfer_of(
     destination: Linearization,
     source_memory: str,
     destination_memory: str,
-    part: Box,
+    part: MovedPart,
     turn: Turn,
     unplanned: str,
 ) -> Transfer | None:

@@ -75,7 +75,7 @@ def with_explanation(state: State, explanation: Explanation, options: Options | 
     plan = explanation.plan
     found: dict[str, Any] = {"explanation": explained(plan, Options.given(options), explanation)}
     if rivals:
-        found["turns"] = Turns(plan, tuple(explanation.turns), done=True)
+        found["turns"] = Turns(plan, tuple(explanation.crossovers), done=True)
     return replace(state, derived=replace(state.derived, later={**state.derived.later, **found}))
 
 

@@ -16,7 +16,7 @@ from isoviz.widgets.state import State
 if TYPE_CHECKING:
     from isoviz.machines import Channel, Machine
     from isoviz.planner import Explanation
-    from isoviz.planner.explanation.explanation import RankedPath, Turn
+    from isoviz.planner.explanation.explanation import Crossover, RankedPath
     from isoviz.planner.path_plan import Constraint
     from isoviz.planner.program.path_bound import RowState
 MOST_CANDIDATES = 12
@@ -256,8 +256,8 @@ def _held(machine: Machine, channels: list[str]) -> list[ShownHeld]:
 
 
 def _why(explained: Explained, turns: Turns, is_of_plan: bool) -> WhyPart:
-    from isoviz.planner.explanation.explanation_words import emulated_said, orders_said, verdict
-    from isoviz.planner.explanation.rival_words import compared_said, ranking_said
+    from isoviz.planner.explanation.explanation_words import emulation_text, orders_text, verdict
+    from isoviz.planner.explanation.rival_words import compared_text, ranking_text
 
     why, machine = explained.explanation, explained.machine
     searched = None if why is None or why.is_by_hand else why
@@ -281,8 +281,8 @@ def _why(explained: Explained, turns: Turns, is_of_plan: bool) -> WhyPart:
         "beaten": None if searched is None else searched.beaten,
         "gap": None if searched is None else searched.gap,
         "proved": searched is not None and searched.proved,
-        "verdict": [] if searched is None else [*verdict(searched), *orders_said(searched), *emulated_said(explained.plan)],
-        "ranking": "" if searched is None else ranking_said(searched) + compared_said(searched),
+        "verdict": [] if searched is None else [*verdict(searched), *orders_text(searched), *emulation_text(explained.plan)],
+        "ranking": "" if searched is None else ranking_text(searched) + compared_text(searched),
         "turns": [] if searched is None else _turns(turns.found, searched, machine),
         "turnsDone": turns.done,
         "turnsCut": turns.cut,
@@ -371,7 +371,7 @@ def _candidate(each: RankedPath, chosen: RankedPath, machine: Machine) -> ShownC
     }
 
 
-def _turns(found: tuple[Turn, ...], why: Explanation, machine: Machine) -> list[ShownTurn]:
+def _turns(found: tuple[Crossover, ...], why: Explanation, machine: Machine) -> list[ShownTurn]:
     numbers = {(each.channels, each.converting): number for number, each in enumerate(why.candidates)}
     channel_of_name = {turn.channel: channel for turn in found if (channel := machine.find_channel(turn.channel)) is not None}
     return [

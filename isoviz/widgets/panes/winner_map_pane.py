@@ -117,7 +117,7 @@ def way_colours() -> list[ShownColour]:
 
 
 def _map(found: WinnerMap) -> ShownMap:
-    from isoviz.planner.explanation.curves.winner_map import letter, map_said
+    from isoviz.planner.explanation.curves.winner_map import letter, map_text
 
     grid = [[found.at.get((run, runs)) for run in found.columns] for runs in found.rows]
     return {
@@ -138,7 +138,7 @@ def _map(found: WinnerMap) -> ShownMap:
              "after": turn.after}
             for turn in found.turns
         ],
-        "said": map_said(found),
+        "said": map_text(found),
     }  # fmt: skip
 
 

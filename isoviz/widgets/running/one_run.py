@@ -48,12 +48,12 @@ def execute(plan: Plan, machine: Machine, tell: Tell, cancel: threading.Event) -
 
 def _tried(plan: Plan, machine: Machine, cancel: threading.Event) -> Trial | None:
     """A trial of a plan. Errors are left to the run, which meets them again and reports them."""
-    from isoviz.measure.trial import try_out
+    from isoviz.measure.trial import trial
 
     if any(machine.memory(name).emulated for name in plan.every_memory):
         return None
     try:
-        return try_out(plan, machine, cancel=cancel)
+        return trial(plan, machine, cancel=cancel)
     except Exception as error:  # noqa: BLE001 - the run meets it again and reports it
         _LOG.info("the trial of a plan failed: %s", error, exc_info=True)
         return None

@@ -728,7 +728,7 @@ def test_a_trial_that_fails_is_no_reason_not_to_run(monkeypatch: pytest.MonkeyPa
         raise RunError("no room")
 
     here = machine()
-    monkeypatch.setattr(trial, "try_out", fails)
+    monkeypatch.setattr(trial, "trial", fails)
     with Engine(here) as engine:
         report = engine.run(plan(transfer(SYS, SYS), here), trial=True)
     assert report.verified and report.tried is None

@@ -17,7 +17,7 @@ from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import preset
 from isoviz.planner import Explanation, Options, Sweep, Transfer, explain
 from isoviz.planner.explanation.curves.sweeping import SweepPoint
-from isoviz.planner.explanation.explanation import Turn
+from isoviz.planner.explanation.explanation import Crossover
 from isoviz.planner.explanation.explanation_words import layout_text
 
 MACHINE = preset("two-node")
@@ -136,9 +136,9 @@ def test_hostile_words_are_escaped() -> None:
     explanation = made("transposed")
     chosen, second, *_ = explanation.candidates
     evil = replace(second, limit=EVIL, memories=(EVIL, *second.memories[1:]))
-    turn = Turn("bandwidth", EVIL, 1e9, 2e9, "B/s", (EVIL,), None, (EVIL,), (1.0, 1e12))
+    turn = Crossover("bandwidth", EVIL, 1e9, 2e9, "B/s", (EVIL,), None, (EVIL,), (1.0, 1e12))
     stages = (replace(explanation.stages[0], memory=EVIL, kind=EVIL), *explanation.stages[1:])
-    hostile = replace(explanation, candidates=(chosen, evil), turns=(turn,), stages=stages)
+    hostile = replace(explanation, candidates=(chosen, evil), crossovers=(turn,), stages=stages)
     outline = check_self_contained(without_plots(told_html(hostile))[0])
     assert "What would make a rival win" in outline.text and EVIL in outline.text
 

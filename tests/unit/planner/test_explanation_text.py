@@ -13,7 +13,7 @@ from isoviz.document import WIDTH
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Constant, LatencyBandwidth, preset
 from isoviz.planner import Explanation, Options, Transfer, explain
-from isoviz.planner.explanation.explanation import Turn
+from isoviz.planner.explanation.explanation import Crossover
 from isoviz.planner.explanation.explanation_document import explanation_text
 from isoviz.planner.explanation.explanation_words import (
     agreement,
@@ -23,12 +23,12 @@ from isoviz.planner.explanation.explanation_words import (
     count_text,
     path_text,
     price_text,
-    sizes_said,
+    sizes_text,
     symbols,
     time_parts,
     verdict,
 )
-from isoviz.planner.explanation.rival_words import compared_said, difference, ranking_said, turn_text, turns_said
+from isoviz.planner.explanation.rival_words import compared_text, crossover_text, crossovers_text, difference, ranking_text
 from isoviz.planner.program.path_bound import Monomial, PathProgram, SpaceRow, ThroughputRow, Variable, bisect, solve
 from isoviz.units import format_rate, format_seconds
 
@@ -117,9 +117,9 @@ def test_blocks_of_the_plan_lie_within_what_is_allowed() -> None:
 
 
 def test_without_blocks_it_says_so() -> None:
-    assert "No hop between two buffers converts" in sizes_said(made("one hop"))[0]
-    assert sizes_said(made("one hop"))[-1] == "All of it moves as one chunk."
-    assert "Blocks hold whole dimensions" in sizes_said(made("one chunk"))[0]
+    assert "No hop between two buffers converts" in sizes_text(made("one hop"))[0]
+    assert sizes_text(made("one hop"))[-1] == "All of it moves as one chunk."
+    assert "Blocks hold whole dimensions" in sizes_text(made("one chunk"))[0]
     assert blocks_of(made("no conversion")) == {}
 
 
@@ -150,16 +150,16 @@ def test_many_candidates_are_cut() -> None:
 
 def test_a_plan_that_is_not_the_fastest_says_so() -> None:
     explanation = made("simple")
-    assert "would be faster than the simple planner's" in ranking_said(explanation)
+    assert "would be faster than the simple planner's" in ranking_text(explanation)
     rival = explanation.candidates[1]
-    turn = Turn("slot_limit", "", 2.0**25, 2.0**26, "B", rival.channels, rival.converting, rival.channels, (1, 2))
-    kept, already = turns_said(replace(explanation, turns=(turn,)))
+    turn = Crossover("slot_limit", "", 2.0**25, 2.0**26, "B", rival.channels, rival.converting, rival.channels, (1, 2))
+    kept, already = crossovers_text(replace(explanation, crossovers=(turn,)))
     assert kept == [] and "win as things are" in already
-    assert "next best" in ranking_said(made("transposed"))
+    assert "next best" in ranking_text(made("transposed"))
 
 
 def test_where_candidates_read_otherwise_than_the_plan_the_words_have_both_times() -> None:
-    assert compared_said(made("transposed")) == ""
+    assert compared_text(made("transposed")) == ""
     sapling = preset("sapling", nodes=4)
     cases = (
         (3000, 2000, "<F, y, x>", "The last chunk is shorter"),
@@ -169,7 +169,7 @@ def test_where_candidates_read_otherwise_than_the_plan_the_words_have_both_times
         ends = ("node0.fbm0", "<F, x, y>", "node3.fbm0", there)
         explanation = explain(Transfer.whole(IndexSpace(x=x, y=y), FieldSpace(v="f8", w="f4"), *ends), sapling, "simple")
         plan = explanation.plan
-        said = compared_said(explanation)
+        said = compared_text(explanation)
         assert f"compared by T, {format_seconds(plan.objective)} for this one. {reason}" in said
         assert said.endswith(f" {format_seconds(plan.seconds)} in all.")
     local = preset("local", measure="assumed")
@@ -177,13 +177,13 @@ def test_where_candidates_read_otherwise_than_the_plan_the_words_have_both_times
     ends = ("node0.dsk", "<F, x, y>", "node0.sys", "<x, y, F>")
     explanation = explain(Transfer.whole(IndexSpace(x=2048, y=2048), fields, *ends), local)
     shown, whole = format_seconds(explanation.candidates[0].least), format_seconds(explanation.plan.objective)
-    assert f"T and the work that chunks make for an engine, {shown} for this one; T alone is {whole}." in compared_said(
+    assert f"T and the work that chunks make for an engine, {shown} for this one; T alone is {whole}." in compared_text(
         explanation
     )
     for name in CASES:
         explanation = made(name)
         shown, ours = format_seconds(explanation.candidates[0].least), format_seconds(explanation.plan.seconds)
-        said = compared_said(explanation)
+        said = compared_text(explanation)
         assert (said == "") == (shown == ours)
         assert said == "" or f", {shown} for this one" in said
 
@@ -216,27 +216,27 @@ def test_differences(ratio: float, bare: str, words: str) -> None:
 
 def test_turns_are_sentences() -> None:
     rival = ("a.m->a.n", "a.n->b.m")
-    wide = Turn("bandwidth", "a.m->a.n", 3e9, 4.5e9, "B/s", rival, None, rival, (1e6, 1e12))
-    assert turn_text(wide) == (
+    wide = Crossover("bandwidth", "a.m->a.n", 3e9, 4.5e9, "B/s", rival, None, rival, (1e6, 1e12))
+    assert crossover_text(wide) == (
         "If the throughput of a.m->a.n were at least 4.5 GB/s (1.5 × of 3 GB/s), a.m → n → b.m would be the fastest path."
     )
     less = replace(wide, parameter="slot_limit", channel="", now=2.0**25, value=2.0**20, unit="B")
-    assert "slot limit TH were at most 1 MiB (0.0312 × of 32 MiB)" in turn_text(less)
+    assert "slot limit TH were at most 1 MiB (0.0312 × of 32 MiB)" in crossover_text(less)
     size = replace(wide, parameter="size", channel="x", now=8192.0, value=64.0, unit="")
-    assert "size of x were at most 64 (0.00781 × of 8,192), path 2 would" in turn_text(size, "path 2")
-    assert "only 0.07 % higher than 3 GB/s, a.m" in turn_text(replace(wide, value=3.0021e9))
-    never = turn_text(replace(wide, value=None, winner=()))
+    assert "size of x were at most 64 (0.00781 × of 8,192), path 2 would" in crossover_text(size, "path 2")
+    assert "only 0.07 % higher than 3 GB/s, a.m" in crossover_text(replace(wide, value=3.0021e9))
+    never = crossover_text(replace(wide, value=None, winner=()))
     assert (
         never == "Whatever the throughput of a.m->a.n between 1 MB/s and 1 TB/s: a.m → n → b.m does not become the fastest path."
     )
-    assert "b.x → y would win, before a.m" in turn_text(replace(wide, winner=("b.x->b.y",)))
+    assert "b.x → y would win, before a.m" in crossover_text(replace(wide, winner=("b.x->b.y",)))
 
 
 def test_turns_stand_on_the_page() -> None:
     explanation = made("transposed")
     rival = explanation.candidates[1]
-    turn = Turn("slot_limit", "", 2.0**25, 2.0**14, "B", rival.channels, rival.converting, rival.channels, (1, 2))
-    text = explanation_text(replace(explanation, turns=(turn,)))
+    turn = Crossover("slot_limit", "", 2.0**25, 2.0**14, "B", rival.channels, rival.converting, rival.channels, (1, 2))
+    text = explanation_text(replace(explanation, crossovers=(turn,)))
     assert "What would make a rival win" in text and "at most 16 KiB" in text and "path 2 (node0.fbm0 " in text
     assert "What would make a rival win" not in explanation_text(explanation)
 

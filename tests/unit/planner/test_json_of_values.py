@@ -45,7 +45,7 @@ VALUES: dict[str, Callable[[], Any]] = {
     "a machine": lambda: isoviz.preset("bgq"),
     "a measured machine": lambda: isoviz.preset("local", measure="assumed"),
     "a layout choice": choice,
-    "an explanation": lambda: isoviz.explain(WHOLE, "two-node", turns=1),
+    "an explanation": lambda: isoviz.explain(WHOLE, "two-node", crossovers=1),
     "an explanation by hand": lambda: isoviz.cost(WHOLE, "two-node", PATH, over_limits=True, options=SMALL).explain(
         options=SMALL
     ),

@@ -15,7 +15,7 @@ from isoviz.layouts import FieldSpace, IndexSpace, Layout, compare
 from isoviz.machines import Channel, ChannelKind, Constant, Limits, Machine, Memory, MemoryKind, Sampled, preset
 from isoviz.planner import Explanation, Options, Plan, Transfer, explain, explanation_text, plan, sweep
 from isoviz.planner.explanation.curves.scaling import resized
-from isoviz.planner.explanation.rival_words import turn_text
+from isoviz.planner.explanation.rival_words import crossover_text
 from isoviz.planner.explanation.rivals import scaled, with_bandwidth
 from isoviz.planner.full import search
 from isoviz.planner.one_path.one_layout import _OneLayoutSearch, best_one_layout
@@ -41,7 +41,7 @@ def transposition() -> Transfer:
 
 @pytest.fixture(scope="module")
 def explanation(transposition: Transfer) -> Explanation:
-    return explain(transposition, preset("two-node"), "full", turns=3)
+    return explain(transposition, preset("two-node"), "full", crossovers=3)
 
 
 def kinds(found: Plan) -> list[str]:
@@ -289,8 +289,8 @@ def test_candidates_are_ranked_and_say_what_holds_them_back(explanation: Explana
 def test_stated_values_flip_the_winner(transposition: Transfer, explanation: Explanation) -> None:
     """Planning again 1 % on either side of what would make a rival win gives the one path and the other."""
     machine = preset("two-node")
-    assert {turn.parameter for turn in explanation.turns} >= {"bandwidth", "size"}
-    for turn in explanation.turns:
+    assert {turn.parameter for turn in explanation.crossovers} >= {"bandwidth", "size"}
+    for turn in explanation.crossovers:
         assert turn.value is not None
         towards = 1 if turn.value > turn.now else -1
         paths = []
@@ -303,8 +303,8 @@ def test_stated_values_flip_the_winner(transposition: Transfer, explanation: Exp
             else:
                 found = plan(resized(transposition, turn.channel, round(value)), machine, "full")
             paths.append(tuple(hop.channel for hop in found.hops))
-        assert paths[1] == turn.rival, turn_text(turn)
-        assert paths[0] != turn.rival, turn_text(turn)
+        assert paths[1] == turn.rival, crossover_text(turn)
+        assert paths[0] != turn.rival, crossover_text(turn)
 
 
 def test_sweeps_name_the_winning_path(transposition: Transfer) -> None:

@@ -30,7 +30,7 @@ from isoviz.planner import (
     plan_to_json,
     plan_together,
 )
-from isoviz.planner.explanation.explanation_words import time_said
+from isoviz.planner.explanation.explanation_words import time_text
 from isoviz.runtime import simulate
 
 US, GB = 1e-6, 1e9
@@ -248,7 +248,7 @@ def test_what_is_said_has_the_first_start_every_later_one_and_the_mean() -> None
     once, often = (plan(transfer, machine, "full", Options(reuse=reuse)) for reuse in (1, 1000))
     starts = "1,000 starts: 59.3 µs the first, 21.4 µs every later one, 21.5 µs in the mean"
     assert starts in str(often) and starts in explanation_text(explain(often, machine)).replace("\n  ", " ")
-    assert "T, the mean of 1,000 starts, = set-up 10.4 µs" in time_said(explain(often, machine))
+    assert "T, the mean of 1,000 starts, = set-up 10.4 µs" in time_text(explain(often, machine))
     assert starts in told_html(often, machine)
     for said in (str(once), explanation_text(explain(once, machine)), told_html(once, machine)):
         assert "start" not in said.replace("restart", ""), "nothing of it where the transfer runs once"

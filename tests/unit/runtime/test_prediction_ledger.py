@@ -351,7 +351,7 @@ def test_a_trial_that_breaks_does_not_break_the_run(
         raise error
 
     caplog.set_level(logging.DEBUG, "isoviz")
-    monkeypatch.setattr("isoviz.measure.trial.try_out", broken)
+    monkeypatch.setattr("isoviz.measure.trial.trial", broken)
     report = isoviz.Engine(LOCAL).run(isoviz.plan(small(), LOCAL), trial=True)
     assert report.verified is True and report.tried is None
     assert f"the prediction is without a trial, which failed: {type(error).__name__}: broken" in report.notes

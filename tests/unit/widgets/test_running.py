@@ -139,7 +139,7 @@ def test_errors_that_must_not_end_a_run_are_logged(
     def broken(*_args: Any, **_options: Any) -> Any:
         raise ValueError("no")
 
-    monkeypatch.setattr("isoviz.measure.trial.try_out", broken)
+    monkeypatch.setattr("isoviz.measure.trial.trial", broken)
     monkeypatch.setattr("isoviz.runtime.ledger.ledger_entry.entry_of", broken)
     caplog.set_level("INFO", "isoviz")
     session.run()

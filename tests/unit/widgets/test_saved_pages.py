@@ -17,7 +17,7 @@ from isoviz.cli import main
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 from isoviz.machines import Machine, Memory, MemoryKind, preset
 from isoviz.planner import Instance, Options, Transfer, plan
-from isoviz.planner.explanation.explanation import Turn
+from isoviz.planner.explanation.explanation import Crossover
 from isoviz.runtime import HopMeasurement, Report, simulate
 from isoviz.widgets.chosen.examples import EXAMPLES
 from isoviz.widgets.chosen.session_file import settings_in
@@ -69,10 +69,10 @@ def test_what_would_make_rivals_win_is_worked_out_when_asked(way: str, monkeypat
     """It takes seconds of planning, which no page waits for unasked; one that was asked for holds it."""
     asked = []
 
-    def answered(_problem: Any, candidates: Any, *_: Any) -> Iterator[Iterator[Turn | None]]:
+    def answered(_problem: Any, candidates: Any, *_: Any) -> Iterator[Iterator[Crossover | None]]:
         rival = candidates[1]
         asked.append(rival)
-        yield iter([Turn("size", "x", 8192.0, 9.0, "", rival.channels, rival.converting, rival.channels, (1.0, 1e6))])
+        yield iter([Crossover("size", "x", 8192.0, 9.0, "", rival.channels, rival.converting, rival.channels, (1.0, 1e6))])
 
     monkeypatch.setattr("isoviz.planner.explanation.rivals._questions", answered)
     session = Session(EXAMPLES["two-node"].settings)

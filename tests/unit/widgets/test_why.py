@@ -16,8 +16,8 @@ from isoviz.planner import Options, Plan
 from isoviz.planner.explanation.constraints import constraints_of
 from isoviz.planner.explanation.curves import sweeping
 from isoviz.planner.explanation.curves.scaling import resized
-from isoviz.planner.explanation.curves.winner_map import map_said
-from isoviz.planner.explanation.rivals import turn_steps, turns_of, with_bandwidth
+from isoviz.planner.explanation.curves.winner_map import map_text
+from isoviz.planner.explanation.rivals import crossover_steps, crossovers_of, with_bandwidth
 from isoviz.planner.problem import Problem
 from isoviz.schema import named, plain
 from isoviz.widgets.chosen.examples import EXAMPLES
@@ -130,9 +130,9 @@ def test_steps_of_turns_lead_to_the_same_turns(monkeypatch: pytest.MonkeyPatch, 
         monkeypatch.setattr("isoviz.planner.explanation.rivals.MOST_CHANNELS", 1)
     problem = Problem(TRANSFER, MACHINE, FULL)
     candidates = isoviz.explain(TRANSFER, MACHINE, options=FULL).candidates
-    steps = list(turn_steps(problem, candidates, 1))
+    steps = list(crossover_steps(problem, candidates, 1))
     assert None in steps, "a caller may stop between two searches"
-    assert tuple(turn for turn in steps if turn is not None and turn.value is not None) == turns_of(problem, candidates, 1)
+    assert tuple(turn for turn in steps if turn is not None and turn.value is not None) == crossovers_of(problem, candidates, 1)
 
 
 # ---- what if
@@ -465,7 +465,7 @@ def test_the_map_is_worked_out_where_somebody_looks_at_it_and_once(monkeypatch: 
     assert part["isDone"] and part["isOfPlan"] and part["problem"] == ""
     found = isoviz.sweep(TRANSFER, MACHINE, ("run", "runs"), ([16, 512], [1, 64, 256]), FULL)
     shown = part["map"]
-    assert (shown["columns"], shown["rows"]) == ([16, 512], [1, 64, 256]) and shown["said"] == map_said(found)
+    assert (shown["columns"], shown["rows"]) == ([16, 512], [1, 64, 256]) and shown["said"] == map_text(found)
     assert [[found.at[run, runs].way for run in (16, 512)] for runs in (1, 64, 256)] == shown["winners"]
     assert len(asked) == 1 + 1
     release()

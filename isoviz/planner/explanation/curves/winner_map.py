@@ -166,7 +166,7 @@ class WinnerMap(Told):
                 Table(("path", "channels", "memories (⇒ changes the order)", "apart by"), ways),
                 Picture("winner_map_figure", (self,)),
                 short,
-                Points(map_said(self)),
+                Points(map_text(self)),
                 Section("Every point", [timed]),
             ],
             self.title,
@@ -182,11 +182,11 @@ def letter(number: int) -> str:
     return chr(ord("A") + number) if number < 26 else f"Z{number - 25}"
 
 
-def map_said(found: WinnerMap) -> list[str]:
+def map_text(found: WinnerMap) -> list[str]:
     """What a map says: the transfer in it, the boundaries in its row and its column, and what is missing."""
-    said = [] if found.now is None else [_now_said(found, found.now)]
+    said = [] if found.now is None else [_now_text(found, found.now)]
     lines = ([turn for turn in found.turns if turn.axis == axis] for axis in ("runs", "run"))
-    said += [_turns_said(found, turns) for turns in lines if turns]
+    said += [_turns_text(found, turns) for turns in lines if turns]
     missing = len(found.columns) * len(found.rows) - len(found.points)
     if found.stopped:
         said.append("The planning time did not suffice for the other points.")
@@ -198,7 +198,7 @@ def map_said(found: WinnerMap) -> list[str]:
     return said
 
 
-def _now_said(found: WinnerMap, now: MapPoint) -> str:
+def _now_text(found: WinnerMap, now: MapPoint) -> str:
     said = f"Moved run by run, the transfer is like {size_text(now.run, now.runs)}: {found.label(now.way)} wins"
     said += f", T = {format_seconds(now.seconds)}."
     if found.own == now.way:
@@ -206,7 +206,7 @@ def _now_said(found: WinnerMap, now: MapPoint) -> str:
     return f"{said} The transfer itself takes {found.label(found.own)}, T = {format_seconds(found.own_seconds)}."
 
 
-def _turns_said(found: WinnerMap, turns: Sequence[MapTurn]) -> str:
+def _turns_text(found: WinnerMap, turns: Sequence[MapTurn]) -> str:
     """`Runs of 1 KiB: A (GPUDirect) wins for few of them, B (UMR) from 13, C (GPU copy) from 4,097.`"""
     first = turns[0]
     counts = first.axis == "runs"
