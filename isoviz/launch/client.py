@@ -346,7 +346,7 @@ class Client:
         if pending is None:
             return
         if message.kind == "told":
-            pending.told(rank, message)
+            pending.forward(rank, message)
         elif pending.answered(rank, message):
             # In a thread of its own: what is being sent to another rank must not keep this rank's signs of life from being read.
             threading.Thread(target=self._cancel_others, args=(pending,), name="isoviz ranks: cancels", daemon=True).start()

@@ -48,7 +48,7 @@ def attached(cluster: Any, count: int | None, address: str | None, watching: Wat
         LaunchError: they cannot serve.
     """
     with _engines_of(cluster) as engines:
-        found = [Hello.from_json(facts) for facts in _asked(engines, _facts)] if engines.ids else []
+        found = [Hello.from_json(facts) for facts in _call_on_all(engines, _facts)] if engines.ids else []
         ranks = sorted(hello.rank for hello in found)
         if not found or ranks != list(range(len(found))) or {hello.size for hello in found} != {len(found)}:
             raise InputError(
@@ -60,7 +60,7 @@ def attached(cluster: Any, count: int | None, address: str | None, watching: Wat
         listener = Listener.in_own_folder() if address is None else Listener.on_network(address)
         group = ClusterGroup(len(found), listener, watching)
         try:
-            _asked(engines, _serve, group.client.address, group.client.secret)
+            _call_on_all(engines, _serve, group.client.address, group.client.secret)
         except BaseException:
             group.client.drop()
             raise
@@ -85,7 +85,7 @@ class ClusterGroup:
         """Nothing is noted: the processes and files are the cluster's."""
 
 
-def _asked(engines: Any, function: Any, *arguments: object) -> list[Any]:
+def _call_on_all(engines: Any, function: Any, *arguments: object) -> list[Any]:
     """What a function returns on all engines.
 
     Raises:

@@ -124,7 +124,7 @@ class Pending:
                 self._over.set()
             return is_first and not self.done
 
-    def told(self, rank: int, message: Message) -> None:
+    def forward(self, rank: int, message: Message) -> None:
         """Pass on what a rank tells while it works."""
         if self._tell is not None and not self.done:
             try:

@@ -207,7 +207,7 @@ class SubmittedPlans:
             raise
 
     def _tell(self, progress: ProgressCallback | None) -> None:
-        news = self._summed.news() if progress is not None else None
+        news = self._summed.unreported() if progress is not None else None
         if progress is not None and news is not None:
             checks.tell("run", progress, news)
 

@@ -142,7 +142,7 @@ class Summed:
 
     def __init__(self) -> None:
         self._by_rank: dict[int, Progress] = {}
-        self._told: Progress | None = None
+        self._reported: Progress | None = None
         self._lock = threading.Lock()
 
     def tell(self, rank: int, progress: Progress) -> None:
@@ -164,12 +164,12 @@ class Summed:
             sum(each.bytes for each in every),
         )
 
-    def news(self) -> Progress | None:
+    def unreported(self) -> Progress | None:
         """The sum, if it is another one than the last time."""
         found = self.now()
-        if found == self._told:
+        if found == self._reported:
             return None
-        self._told = found
+        self._reported = found
         return found
 
 

@@ -204,7 +204,7 @@ def test_locks_that_another_thread_held() -> None:
     """A child finds the locks of modules open, and the parent still finds them shut."""
     carried_out("""
 from isoviz.backends.disk import aio
-from isoviz.backends.host import bounce
+from isoviz.backends import pages
 from isoviz.figures.charts import svg
 from isoviz.planner.intermediate import layout_families
 from isoviz.planner.cache import CACHE
@@ -212,7 +212,7 @@ from isoviz.runtime.ledger.ledger import Ledger
 from pathlib import Path
 
 book = Ledger(Path("nowhere"))
-locks = [aio._lock, bounce._lock, svg._seen_lock, layout_families._LOCK, CACHE._lock, book._lock]
+locks = [aio._lock, pages._lock, svg._seen_lock, layout_families._LOCK, CACHE._lock, book._lock]
 taken, over = threading.Event(), threading.Event()
 
 def holder():

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from isoviz.backends.mpi.thread.bells import SharedBell, are_shared, give_way
-from isoviz.backends.mpi.thread.rings import ROOM, NearRanks, Ring
+from isoviz.backends.mpi.thread.rings import ROOM, Ring, SameHostRings
 from isoviz.backends.pages import PAGE
 
 pytestmark = pytest.mark.skipif(not are_shared(), reason="this system has no futexes")
@@ -27,8 +27,8 @@ class Pair:
         self.taken: list[list[tuple[int, bytes]]] = [[], []]
         self.mpi: list[list[tuple[int, bytes]]] = [[], []]
         self.ranks = [
-            NearRanks(self.bells[0], {1: self.bells[1]}, {1: rings[1]}, {1: rings[0]}, self._taken(0), ENGINE),
-            NearRanks(self.bells[1], {0: self.bells[0]}, {0: rings[0]}, {0: rings[1]}, self._taken(1), ENGINE),
+            SameHostRings(self.bells[0], {1: self.bells[1]}, {1: rings[1]}, {1: rings[0]}, self._taken(0), ENGINE),
+            SameHostRings(self.bells[1], {0: self.bells[0]}, {0: rings[0]}, {0: rings[1]}, self._taken(1), ENGINE),
         ]
 
     def _taken(self, rank: int) -> Any:

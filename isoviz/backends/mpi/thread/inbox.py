@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from isoviz.backends.mpi.tags import CONTROL
 from isoviz.backends.mpi.thread.arrivals import Arrivals
 from isoviz.backends.mpi.thread.bells import Bell, SharedBell, give_way
-from isoviz.backends.mpi.thread.rings import NearRanks
+from isoviz.backends.mpi.thread.rings import SameHostRings
 from isoviz.runtime.engine.interrupts import signal_waits
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ class Inbox:
 
     def __init__(self, mpi: Any, comm: Any, requests: Requests, took: Callable[[int, int, bytes], None]) -> None:
         self._took = took
-        self._arrivals = Arrivals(mpi, comm, self._arrived, requests.track)
-        self._near: NearRanks | None = None
+        self._from_mpi = Arrivals(mpi, comm, self._arrived, requests.track)
+        self._same_host: SameHostRings | None = None
         self._taking = threading.Lock()
         """Held by the thread that takes messages. Nobody waits for it: that thread may wait for the MPI thread."""
         self._has_missed = False
@@ -36,13 +36,13 @@ class Inbox:
     def share(
         self, bell: SharedBell, bells: Mapping[int, Bell], inbound: Mapping[int, mmap], outbound: Mapping[int, mmap]
     ) -> None:
-        """Use rings from and to some ranks of this host; see `NearRanks`."""
-        self._near = NearRanks(bell, bells, inbound, outbound, self._took, CONTROL)
+        """Use rings from and to some ranks of this host; see `SameHostRings`."""
+        self._same_host = SameHostRings(bell, bells, inbound, outbound, self._took, CONTROL)
 
     def send(self, rank: int, tag: int, data: bytes) -> bytes | None:
         """Send a message, in any thread, if a ring has room for it. Returns what has to be sent through MPI, if anything."""
-        near = self._near
-        return data if near is None or rank not in near else near.send(rank, tag, data)
+        same_host = self._same_host
+        return data if same_host is None or rank not in same_host else same_host.send(rank, tag, data)
 
     def take(self) -> bool:
         """Take the messages that are there, in the MPI thread, unless another thread takes some. Whether there were any.
@@ -56,8 +56,8 @@ class Inbox:
                 return False
         self._has_missed = False
         try:
-            is_near = self._near is not None and self._near.look(everything=True)
-            return self._arrivals.look() or is_near
+            is_same_host = self._same_host is not None and self._same_host.look(everything=True)
+            return self._from_mpi.look() or is_same_host
         finally:
             self._taking.release()
 
@@ -66,43 +66,43 @@ class Inbox:
 
         It ends before that after some time without messages, and when a signal came.
         """
-        near = self._near
-        if near is None or is_over():
+        same_host = self._same_host
+        if same_host is None or is_over():
             return
-        with near.polling():
+        with same_host.polling():
             last = time.perf_counter()
             while not is_over() and not signal_waits():
-                if self._take_near(near):
+                if self._take_same_host(same_host):
                     last = time.perf_counter()
                 elif time.perf_counter() - last > POLLED:
                     return
                 else:
                     give_way()
 
-    def _take_near(self, near: NearRanks) -> bool:
-        if not near.has_messages or not self._taking.acquire(blocking=False):
+    def _take_same_host(self, same_host: SameHostRings) -> bool:
+        if not same_host.has_messages or not self._taking.acquire(blocking=False):
             return False
         try:
-            return near.look(everything=False)
+            return same_host.look(everything=False)
         finally:
             self._taking.release()
             if self._has_missed:
-                near.wake()
+                same_host.wake()
 
     @property
     def is_polled(self) -> bool:
         """Whether a thread besides the MPI thread looks for messages."""
-        return self._near is not None and self._near.are_polled
+        return self._same_host is not None and self._same_host.are_polled
 
     def _arrived(self, sender: int, tag: int, data: bytes) -> None:
         """A message has come through MPI."""
-        near = self._near
-        if near is not None and sender in near:
-            near.arrived(sender, tag, data)
+        same_host = self._same_host
+        if same_host is not None and sender in same_host:
+            same_host.arrived(sender, tag, data)
         else:
             self._took(sender, tag, data)
 
     def close(self) -> None:
         """Let go of the rings."""
-        if self._near is not None:
-            self._near.close()
+        if self._same_host is not None:
+            self._same_host.close()

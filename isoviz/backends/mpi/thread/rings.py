@@ -118,7 +118,7 @@ class _Receiver:
         """Messages that came through MPI before earlier ones were read from the ring, or the other way round."""
 
 
-class NearRanks:
+class SameHostRings:
     """The messages between this rank and the others of its host.
 
     - `bell`: the bell of this rank. `bells`: those of the other ranks.
