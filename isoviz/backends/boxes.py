@@ -16,12 +16,12 @@ import numpy as np
 from isoviz.backends.pages import Bytes
 from isoviz.errors import RunError
 from isoviz.layouts import Linearization
+from isoviz.layouts.given_arrays import Array
 from isoviz.layouts.modes import Mode
 
 if TYPE_CHECKING:
     from isoviz.runtime.protocols import Store
 
-Array = np.ndarray[Any, Any]
 Ranges = dict[str, tuple[int, int]]
 
 _GAP = 4096  # bytes between two runs that take less time to read than to skip

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from isoviz.backends.boxes import Array, Boxes, Ranges
+from isoviz.backends.boxes import Boxes, Ranges
 from isoviz.errors import VerificationError
 from isoviz.layouts import Linearization
+from isoviz.layouts.given_arrays import Array
 from isoviz.layouts.modes import Mode
 from isoviz.planner import ListedTransfer
 from isoviz.planner.bundled.bundle import Bundle

@@ -27,6 +27,7 @@ from isoviz.bench.table import Table, scratch_folder, seconds_of
 from isoviz.errors import InputError
 from isoviz.launch.ranks import ranks
 from isoviz.layouts import EntryList, FieldSpace, IndexSpace, Layout
+from isoviz.layouts.given_arrays import Array
 from isoviz.machines import Machine, preset
 from isoviz.measure.local_engine import Engine
 from isoviz.measure.ranks.ranks_machine import mpi_here
@@ -36,7 +37,6 @@ from isoviz.planner.planners import plan
 # Lists of entries in the memory of this process, beside NumPy: the rows of `isoviz bench noncontiguous` for one
 # process.
 
-Array = np.ndarray[Any, Any]
 ENTRIES, QUICK_ENTRIES = 1_000_000, 1_000
 SIZES = (8, 16, 32, 64)
 """Bytes of an entry."""

@@ -225,10 +225,10 @@ _WRF_Y = (
 _WRF_X = (((-4, 27, 18, 20), (34, 85, 38, 81)), ((4, 27, 18, 20), (14, 47, 18, 43)), ((4, 22, 13, 15), (4, 27, 8, 23)))
 
 
-Sizes = tuple[int, ...]
+Grid = tuple[int, ...]
 _CUBES = (34, 18, 18), (130, 66, 66), (258, 130, 130), (514, 258, 258)
 _SQUARES = 12, 33, 64, 102, 162, 408, 1020
-_Cases = Sequence[tuple[Sizes, tuple[Any, ...]]]
+_Cases = Sequence[tuple[Grid, tuple[Any, ...]]]
 _CASES: tuple[tuple[str, Callable[..., list[Transfer]], _Cases], ...] = (
     ("MILC_su3_zd", _milc, [(n, n) for n in ((16, 16, 16, 16), (8, 16, 16, 16), (8, 8, 8, 16), (8, 8, 8, 8))]),
     *[(f"NAS_LU_{axis}", _nas_lu, [((n, n), (axis, n, n)) for n in _SQUARES]) for axis in "xy"],

@@ -18,12 +18,11 @@ from isoviz.backends.host.host_memory import WORTH_KERNELS
 from isoviz.backends.pages import page_aligned
 from isoviz.errors import ArrayError, FileError, LayoutError
 from isoviz.layouts import Box, FieldSpace, IndexSpace, Layout, View, strided_copies
-from isoviz.layouts.given_arrays import ArrayForm, bytes_in_order, host_array
+from isoviz.layouts.given_arrays import Array, ArrayForm, bytes_in_order, host_array
 
 if TYPE_CHECKING:
     from isoviz.layouts import StridedCopy
 
-Array = np.ndarray[Any, Any]
 _Form = tuple[np.dtype[Any], tuple[int, ...], tuple[int, ...]]
 """An `ArrayForm` as a plain tuple, which is made quicker."""
 

@@ -30,9 +30,10 @@ from isoviz.backends.mpi.piece_pool import PIECE
 from isoviz.backends.mpi.stores import RemoteStore, read_parts
 from isoviz.errors import Cancelled, RankLost, RunError
 from isoviz.layouts import ListedCopy, StridedCopy
+from isoviz.layouts.given_arrays import Array
 from isoviz.rma import moves
 from isoviz.rma.handles import Handle
-from isoviz.rma.places import Array, Ended, Place, Word, room_for, source_of
+from isoviz.rma.places import Ended, Place, Word, room_for, source_of
 from isoviz.rma.regions import Region
 from isoviz.runtime.ranks.mailbox import lost_rank
 

@@ -18,10 +18,11 @@ from isoviz.backends.host.host_memory import LARGE
 from isoviz.backends.mpi.lanes.page import IS_STRICT
 from isoviz.backends.mpi.stores import MappedStore
 from isoviz.errors import Cancelled, InputError, RunError, in_words, show
+from isoviz.layouts.given_arrays import Array
 from isoviz.rma import moves
 from isoviz.rma.far import FarPart, by_server
 from isoviz.rma.handles import Handle, Ticket
-from isoviz.rma.places import Array, Ended, ListedPlace, Place, Word, put_listed, room_for, source_of, whole
+from isoviz.rma.places import Ended, ListedPlace, Place, Word, put_listed, room_for, source_of, whole
 from isoviz.rma.regions import checked
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ from isoviz.backends.host.host_memory import HostStore
 from isoviz.errors import ForkedError, InputError, IsovizError, RankError, RunError, in_words, show
 from isoviz.forks import in_child
 from isoviz.launch.this_rank import this_world
+from isoviz.layouts.given_arrays import Array
 from isoviz.rma.heap import Heap
 from isoviz.rma.together import Together
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.world import World
 
-Array = np.ndarray[Any, Any]
 MOST_AXES = 32
 _of_worlds: weakref.WeakKeyDictionary[World, Together] = weakref.WeakKeyDictionary()
 

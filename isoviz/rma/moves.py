@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -16,8 +15,8 @@ from isoviz.backends.mpi.helper.ring import MOST_LOOPS
 from isoviz.backends.mpi.lanes.page import IS_STRICT
 from isoviz.backends.mpi.thread.bells import are_shared
 from isoviz.layouts import StridedCopy
+from isoviz.layouts.given_arrays import Array
 
-Array = np.ndarray[Any, Any]
 WORTH_KERNELS = 16 << 10
 """Bytes from which the kernels gain more than their preparation takes."""
 MOST_HELD = 4 << 20

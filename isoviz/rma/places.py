@@ -10,12 +10,11 @@ import numpy as np
 from isoviz.backends.host.atomics import SIZES, atomics
 from isoviz.backends.mpi.lanes.page import IS_STRICT
 from isoviz.errors import InputError, show
+from isoviz.layouts.given_arrays import Array
 from isoviz.rma import moves
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-Array = np.ndarray[Any, Any]
 
 
 _NUMBERS = frozenset({int, float, np.float64, np.float32, np.int64, np.int32})

@@ -13,10 +13,9 @@ import numpy as np
 from isoviz.errors import InputError, show
 from isoviz.layouts import StridedCopy
 from isoviz.layouts.copies import listed
+from isoviz.layouts.given_arrays import Array
 from isoviz.rma import moves
 from isoviz.rma.places import source_of
-
-Array = np.ndarray[Any, Any]
 
 
 class Region:

@@ -226,7 +226,7 @@ def hold_back(world: World) -> None:
     """On rank 0: when it has all ranks open the window of MPI, an earlier message to rank 1 still waits for the MPI thread."""
     exchange, thread = world.exchange, world.thread
     tell = exchange.tell
-    sender = thread._inbox._near._senders[1]  # type: ignore[union-attr]
+    sender = thread._inbox._same_host._senders[1]  # type: ignore[union-attr]
 
     def late(rank: int, name: str, *arguments: object, ahead: bool = False) -> None:
         if name == "put open":

@@ -41,13 +41,13 @@ that takes less than some milliseconds.
 _TIMER_SLACK, _PROMPT = 29, 1000
 """An option of `prctl`, and the nanoseconds by which a pause of the thread may be too long. Linux grants itself 50 µs."""
 
-Ended = Callable[[BaseException | None], None]
+Finished = Callable[[BaseException | None], None]
 """Called with the error of the work, or None."""
 
 
 class _Watched(NamedTuple):
     event: int
-    ended: Ended
+    ended: Finished
 
 
 class Completions:
@@ -65,7 +65,7 @@ class Completions:
         self._thread: threading.Thread | None = None
         self._changed = threading.Condition()
 
-    def watch(self, event: int, ended: Ended) -> None:
+    def watch(self, event: int, ended: Finished) -> None:
         """Call `ended` once, in the thread of this object, when the work of `event` is over. Calls come in the stream's order.
 
         Raises:
@@ -116,9 +116,9 @@ class Completions:
                     _LOG.exception("the end of a GPU request raised")
                 error = None  # the other requests are over
 
-    def _over(self) -> list[Ended]:
+    def _over(self) -> list[Finished]:
         """The functions of the events that follow the first one and are over, too."""
-        over: list[Ended] = []
+        over: list[Finished] = []
         with suppress(Exception), self._gpu.current():  # a request whose event cannot be asked is waited for later
             for at in range(1, len(self._watched)):
                 if not self._gpu.driver.is_over(self._watched[at].event):

@@ -28,7 +28,7 @@ from isoviz.layouts.modes import Mode
 if TYPE_CHECKING:
     from isoviz.planner import Instance
 
-Numbers = tuple[int, ...]
+PerAxis = tuple[int, ...]
 
 
 class Lying(NamedTuple):
@@ -49,9 +49,9 @@ class Axes(NamedTuple):
 
     what: str
     dtype: np.dtype[Any]
-    shape: Numbers
-    order: Numbers
-    extents: Numbers
+    shape: PerAxis
+    order: PerAxis
+    extents: PerAxis
     error: type[ArrayError | FileError] = ArrayError
 
     @classmethod
@@ -65,7 +65,7 @@ class Axes(NamedTuple):
         return cls(what, form.dtype, form.shape, order, tuple([form.shape[axis] for axis in order]))
 
     @property
-    def order_unless_c(self) -> Numbers | None:
+    def order_unless_c(self) -> PerAxis | None:
         """The order of the axes; None for C order."""
         return None if self.order == tuple(range(len(self.order)))[::-1] else self.order
 
@@ -116,7 +116,7 @@ def lying(axes: Axes, layout: Layout | None = None, space: IndexSpace | None = N
     if layout is None:
         names = default_dims(len(axes.shape))
         layout = Layout((FIELDS, *(Component(names[axis]) for axis in axes.order)))
-    digits: Numbers = ()
+    digits: PerAxis = ()
     if space is not None:
         digits = _digits(layout, space)
         if fields is not None:
@@ -161,7 +161,7 @@ def _are_bytes(axes: Axes, linearization: Linearization) -> bool:
     return False
 
 
-def _digits(layout: Layout, space: IndexSpace) -> Numbers:
+def _digits(layout: Layout, space: IndexSpace) -> PerAxis:
     """The extents of all digits, fastest first, padding included."""
     return tuple([part.extent for part in layout.on(space, _ANY).parts if isinstance(part, Mode)])
 
@@ -169,11 +169,11 @@ def _digits(layout: Layout, space: IndexSpace) -> Numbers:
 _ANY = FieldSpace(value="u1")
 
 
-def _list(numbers: Numbers) -> str:
+def _list(numbers: PerAxis) -> str:
     return f"({', '.join(map(str, numbers))})"
 
 
-def _space(layout: Layout, extents: Numbers) -> IndexSpace:
+def _space(layout: Layout, extents: PerAxis) -> IndexSpace:
     """The dimension sizes that follow from the extents of a layout's digits, assuming no ragged blocks."""
     found = dict.fromkeys(layout.dims, 1)
     for digit, extent in zip(_components(layout), extents, strict=True):
@@ -185,7 +185,7 @@ def _components(layout: Layout) -> list[Component]:
     return [part for part in layout.components if isinstance(part, Component)]
 
 
-def _own_layout(layout: Layout, digits: Numbers, found: Numbers) -> str:
+def _own_layout(layout: Layout, digits: PerAxis, found: PerAxis) -> str:
     """The array's own layout, for an error, where the lengths of its axes tell which digits they are."""
     if sorted(digits) != sorted(found) or len(set(digits)) != len(digits):
         return ""
@@ -195,7 +195,7 @@ def _own_layout(layout: Layout, digits: Numbers, found: Numbers) -> str:
     return f"; its own layout is {Layout.unchecked(tuple(parts))}"
 
 
-def _with_axis_for_each_digit(axes: Axes, layout: Layout, digits: Numbers, fields: FieldSpace | None) -> Numbers:
+def _with_axis_for_each_digit(axes: Axes, layout: Layout, digits: PerAxis, fields: FieldSpace | None) -> PerAxis:
     """The axes of a flat array, or of one with other axes of length 1, as its layout needs them. Others are not changed."""
     dtype, extents = axes.dtype, axes.extents
     place = layout.components.index(FIELDS)
@@ -211,11 +211,11 @@ def _with_axis_for_each_digit(axes: Axes, layout: Layout, digits: Numbers, field
     return expected if is_flat or _long(extents) == _long(expected) else extents
 
 
-def _long(extents: Numbers) -> Numbers:
+def _long(extents: PerAxis) -> PerAxis:
     return tuple([extent for extent in extents if extent != 1])
 
 
-def _record_and_extents(axes: Axes, layout: Layout, fields: FieldSpace | None) -> tuple[Record, Numbers]:
+def _record_and_extents(axes: Axes, layout: Layout, fields: FieldSpace | None) -> tuple[Record, PerAxis]:
     """The fields of the array, and the extents of its digits, fastest first (without the axis of the fields)."""
     what, dtype, extents = axes.what, axes.dtype, axes.extents
     place = layout.components.index(FIELDS)
@@ -244,7 +244,7 @@ def _record_and_extents(axes: Axes, layout: Layout, fields: FieldSpace | None) -
     return found
 
 
-def _struct(axes: Axes, layout: Layout, place: int, digits: int) -> tuple[Record, Numbers]:
+def _struct(axes: Axes, layout: Layout, place: int, digits: int) -> tuple[Record, PerAxis]:
     """A structured array: either `F` is fastest, or the components faster than `F` are sub-arrays."""
     what, dtype, extents = axes.what, axes.dtype, axes.extents
     assert dtype.names is not None and dtype.fields is not None
@@ -321,7 +321,7 @@ def held_by_empty(axes: Axes, layout: Layout) -> tuple[object, ...]:
     return sorted(sizes.items()), sorted(zip(names, map(dtype_text, record.formats), strict=True))
 
 
-def empty_array(axes: Axes, found: Lying, target: Layout) -> tuple[np.dtype[Any], Numbers]:
+def empty_array(axes: Axes, found: Lying, target: Layout) -> tuple[np.dtype[Any], PerAxis]:
     """Dtype and shape of an empty array in another layout. `found` is its `lying_empty`.
 
     Raises:
@@ -343,7 +343,7 @@ class Fit(NamedTuple):
     - `fields`, `layout`: its own, if the fields of an entry lie otherwise than the instance says; else None.
     """
 
-    order: Numbers | None
+    order: PerAxis | None
     fields: FieldSpace | None
     layout: Layout | None
 

@@ -13,24 +13,24 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from isoviz.backends.host import kernels
 from isoviz.backends.host.kernels.many import many_of
+from isoviz.backends.pages import Bytes
 from isoviz.errors import LayoutError
 from isoviz.forks import in_child
 from isoviz.layouts import StridedCopy
 from isoviz.layouts.copies import ListedCopy
+from isoviz.layouts.given_arrays import Array
 from isoviz.layouts.numpy_copy import apply_one, strided_view
 from isoviz.layouts.recurring import neighbours, split_together
 
 if TYPE_CHECKING:
     from isoviz.layouts import StridedCopy
 
-Array = np.ndarray[Any, Any]
-Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 _SCALARS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
 _WORTH_STAGING = 1 << 14  # elements in the two loops of a transposition from which staging pays

@@ -37,6 +37,7 @@ from isoviz.backends.mpi.thread.mpi_thread import MpiThread
 from isoviz.backends.mpi.windows import PeerWindows, Segment, Windows
 from isoviz.backends.verify import BUDGET
 from isoviz.errors import line
+from isoviz.layouts.given_arrays import Array
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from isoviz.backends.cuda.layout_kernels import KernelMaker
 
 _LOG = logging.getLogger("isoviz")
-Array = np.ndarray[Any, Any]
 
 _PATIENCE = 2.0
 """Seconds that MPI has to end the job, before this process ends and mpiexec ends the others."""

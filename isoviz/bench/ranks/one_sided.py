@@ -20,6 +20,7 @@ import isoviz.rma
 from isoviz.backends.pages import page_aligned
 from isoviz.bench.aims import compared
 from isoviz.launch.this_rank import this_rank
+from isoviz.layouts.given_arrays import Array
 from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from isoviz.bench.ranks.bench import Order
     from isoviz.machines import Machine
 
-Array = np.ndarray[Any, Any]
 KIB, MIB = 1 << 10, 1 << 20
 ALLOCATED, CREATED, MESSAGES = "MPI, Win.Allocate", "MPI, Win.Create", "two-sided"
 PEERS = (ALLOCATED, CREATED, MESSAGES)

@@ -18,7 +18,7 @@ from isoviz.backends.disk.disk_memory import FileTarget
 from isoviz.backends.formats.arrays import sent_array
 from isoviz.errors import Cancelled, InputError, IsovizError, RankError, TransferError, in_words, line, show
 from isoviz.launch.this_rank import this_rank
-from isoviz.layouts.given_arrays import is_host_array
+from isoviz.layouts.given_arrays import Array, is_host_array
 from isoviz.machines import MemoryKind
 from isoviz.runtime.engine.progress import Progress
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from isoviz.runtime.ranks.rank_engine import RankEngine
     from isoviz.runtime.trace.report import Report
 
-Array = np.ndarray[Any, Any]
 TELL_EVERY = 0.05
 """Seconds between two reports of progress of a rank."""
 

@@ -15,11 +15,12 @@ import numpy as np
 from isoviz.errors import Cancelled, EngineClosed, InputError, IsovizError, RankError, in_words
 from isoviz.launch.this_rank import this_rank
 from isoviz.launch.worker.plan_runs import arrived, placed_ends
+from isoviz.layouts.given_arrays import Array
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from isoviz.launch.worker.plan_runs import Array, Order
+    from isoviz.launch.worker.plan_runs import Order
     from isoviz.machines import Machine
     from isoviz.planner import Plan
     from isoviz.runtime import PreparedTransfer

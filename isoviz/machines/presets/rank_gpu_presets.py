@@ -12,14 +12,13 @@ from isoviz.machines.machine import Machine
 from isoviz.machines.memory import Memory
 from isoviz.machines.presets import numbers
 from isoviz.machines.presets.clusters import MOST_GPUS, throughput
+from isoviz.machines.presets.today import Uses
 from isoviz.machines.throughput import ThroughputFunction
 
 REAL, CUDA_AWARE, EMULATED = "real", "cuda-aware", "emulated"
 GPU_MEMORY = (REAL, CUDA_AWARE, EMULATED)
 """What GPU memory of ranks is: that of real GPUs; the same, and MPI takes it for messages; or emulated in host memory."""
 _OWNER = "preset 'ranks'"
-
-Uses = tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True)

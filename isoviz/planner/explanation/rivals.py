@@ -32,7 +32,7 @@ REACH = 1024.0
 MOST_CHANNELS = 3
 """The bandwidths of at most this number of channels are changed for a rival."""
 
-Way = tuple[tuple[str, ...], int | None]
+RivalKey = tuple[tuple[str, ...], int | None]
 """A path: its channels and the hop that converts."""
 
 
@@ -152,9 +152,9 @@ def _crossover(
 ) -> Iterator[Crossover | None]:
     """The crossover, after a None for every search that it takes."""
     wanted = (rival.channels, rival.converting)
-    winners: dict[float, Way | None] = {}
+    winners: dict[float, RivalKey | None] = {}
 
-    def winner(value: float) -> Generator[None, None, Way | None]:
+    def winner(value: float) -> Generator[None, None, RivalKey | None]:
         value = float(round(value)) if whole else value
         if value not in winners:
             winners[value] = _winner(at, value, wanted, work)
@@ -186,7 +186,7 @@ def _crossover(
     yield Crossover(parameter, name, now, None, unit, rival.channels, rival.converting, (), (low, high))
 
 
-def _winner(at: Callable[[float], Problem], value: float, near: Way, work: Work) -> Way | None:
+def _winner(at: Callable[[float], Problem], value: float, near: RivalKey, work: Work) -> RivalKey | None:
     """The fastest path at a value; None if no plan is possible there. `near` is tried first, as a likely winner."""
     try:
         problem = at(value)

@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 
 # The shortest path between two memories, and the routes along a path: which of its parallel channels are used.
 
-Path = tuple[str, ...]
+MemoryPath = tuple[str, ...]
 """Names of memories, source first; the same name twice in a row is a self-loop."""
 
 MOST_PARALLEL = 16
 """Up to this number of combinations of parallel channels, a planner of one path tries all."""
 
 
-def shortest(machine: Machine, transfer: Transfer) -> Path:
+def shortest(machine: Machine, transfer: Transfer) -> MemoryPath:
     """The memories of a shortest path. From a memory to itself this is its self-loop, or else the shortest cycle.
 
     Raises:
@@ -53,12 +53,12 @@ def shortest(machine: Machine, transfer: Transfer) -> Path:
 
 
 @lru_cache(maxsize=256)
-def _shortest(machine: Machine, here: str, there: str) -> Path:
+def _shortest(machine: Machine, here: str, there: str) -> MemoryPath:
     if here != there:
         return (here, *(channel.destination for channel in shortest_path(machine, here, there)))
     if machine.between(here, here):
         return (here, here)
-    ways: list[Path] = []
+    ways: list[MemoryPath] = []
     for channel in machine.outgoing(here):
         if not machine.memory(channel.destination).holds_buffers:
             continue
@@ -72,13 +72,13 @@ def _shortest(machine: Machine, here: str, there: str) -> Path:
     return min(ways, key=lambda way: (len(way), way))
 
 
-def routes_along(problem: Problem, path: Path, converting: int | None) -> tuple[Route, ...]:
+def routes_along(problem: Problem, path: MemoryPath, converting: int | None) -> tuple[Route, ...]:
     """The combinations of parallel channels along a path, or the fastest one where there are more than `MOST_PARALLEL`."""
     return _routes(problem.part, path, converting) or _fastest(problem, path, converting)
 
 
 @lru_cache(maxsize=512)
-def _routes(machine: Machine, path: Path, converting: int | None) -> tuple[Route, ...]:
+def _routes(machine: Machine, path: MemoryPath, converting: int | None) -> tuple[Route, ...]:
     """All combinations of parallel channels along a path; empty if there are more than `MOST_PARALLEL`."""
     hops = _hops(machine, path)
     if math.prod(map(len, hops)) > MOST_PARALLEL:
@@ -86,20 +86,20 @@ def _routes(machine: Machine, path: Path, converting: int | None) -> tuple[Route
     return tuple(Route(channels, converting) for channels in itertools.product(*hops))
 
 
-def _fastest(problem: Problem, path: Path, converting: int | None) -> tuple[Route, ...]:
+def _fastest(problem: Problem, path: MemoryPath, converting: int | None) -> tuple[Route, ...]:
     """The fastest channels along a path for whole chunks."""
     chunk = min(problem.limit(path[1:-1]), problem.nbytes)
     hops = _hops(problem.part, path)
     return (Route(tuple(max(channels, key=lambda c: c.rate(chunk)) for channels in hops), converting),)
 
 
-def _hops(machine: Machine, path: Path) -> list[tuple[Channel, ...]]:
+def _hops(machine: Machine, path: MemoryPath) -> list[tuple[Channel, ...]]:
     """The parallel channels of every hop, by name."""
     return [tuple(sorted(machine.between(*ends), key=lambda c: c.name)) for ends in itertools.pairwise(path)]
 
 
 @lru_cache(maxsize=256)
-def with_memcpy(machine: Machine, path: Path) -> tuple[Path, int | None]:
+def with_memcpy(machine: Machine, path: MemoryPath) -> tuple[MemoryPath, int | None]:
     """A path with a Memcpy hop, and the number of its first Memcpy hop.
 
     If the path has none, the Memcpy self-loop of the first CPU memory that has one is inserted. The number is None if no CPU
@@ -135,7 +135,7 @@ def simple_choice(problem: Problem) -> tuple[Choice, Clock]:
     return best_along(problem, *simple_path(problem))
 
 
-def simple_path(problem: Problem) -> tuple[Path, Sequence[int | None]]:
+def simple_path(problem: Problem) -> tuple[MemoryPath, Sequence[int | None]]:
     """The path of `simple`, and the hops that may convert."""
     path = shortest(problem.part, problem.transfer)
     if not problem.ends.converts:
@@ -170,12 +170,12 @@ def direct(problem: Problem) -> Plan:
     return _plan(problem, (here, there), (0 if problem.ends.converts else None,), "direct")
 
 
-def _plan(problem: Problem, path: Path, converting: Sequence[int | None], planner: str) -> Plan:
+def _plan(problem: Problem, path: MemoryPath, converting: Sequence[int | None], planner: str) -> Plan:
     best, clock = best_along(problem, path, converting)
     return make_plan(problem, with_larger_chunks(problem, best, clock), clock, planner)
 
 
-def best_along(problem: Problem, path: Path, converting: Sequence[int | None]) -> tuple[Choice, Clock]:
+def best_along(problem: Problem, path: MemoryPath, converting: Sequence[int | None]) -> tuple[Choice, Clock]:
     """The best choice along one path of memories, over its parallel channels.
 
     Raises:

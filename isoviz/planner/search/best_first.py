@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from isoviz.planner.search.walks import Walk
 
 
-Tried = tuple[Route, "Choice | None"]
+TriedRoute = tuple[Route, "Choice | None"]
 """A route that was worked out, and its best choice."""
 
 
@@ -72,7 +72,7 @@ class Outcome(NamedTuple):
 
     best: Choice | None
     lower: float
-    tried: tuple[Tried, ...]
+    tried: tuple[TriedRoute, ...]
     stopped: bool
 
 
@@ -91,7 +91,7 @@ class BestFirst:
         self.known = FewestHops(problem)
         self._cap = math.inf
         """The seconds within which a path with few hops would win."""
-        self.tried: dict[tuple[tuple[str, ...], int | None], Tried] = {}
+        self.tried: dict[tuple[tuple[str, ...], int | None], TriedRoute] = {}
         self._number = itertools.count()
         self._most_labels = LABELS + LABELS_PER_MEMORY * len(self.links.memories)
         self._listing_slack = math.inf
@@ -191,7 +191,7 @@ class BestFirst:
         best = self.best
         return min(lower, math.inf if best is None else self.problem.with_cost(best)), stopped
 
-    def rivals(self) -> tuple[Tried, ...]:
+    def rivals(self) -> tuple[TriedRoute, ...]:
         """All routes that were worked out, and further good routes in about the chunk of the best choice."""
         best = self.best
         assert best is not None

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from isoviz.planner.problem import Problem
-    from isoviz.planner.search.links import Floats, Numbers
+    from isoviz.planner.search.links import Numbers
+    from isoviz.planner.time.path_time import Floats
 
 
 # Boxes: subsets of all possible decisions, small enough that one bound says much about each of them.

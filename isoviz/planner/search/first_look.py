@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from isoviz.planner.problem import Problem
-    from isoviz.planner.search.links import Floats
+    from isoviz.planner.time.path_time import Floats
 
 
 class FirstLook(NamedTuple):

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from isoviz.machines import Channel, Machine
     from isoviz.machines.throughput import ThroughputFunction
+    from isoviz.planner.time.path_time import Floats
 
-    Floats = NDArray[np.float64]
     Numbers = NDArray[np.intp]
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from isoviz.planner.planning_work import Work
     from isoviz.planner.search.bounds import Bounds
-    from isoviz.planner.search.links import Floats
+    from isoviz.planner.time.path_time import Floats
 
 
 class Walk(NamedTuple):

@@ -7,12 +7,13 @@ from the sets and copies that moved the data.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from isoviz.backends.boxes import Boxes
 from isoviz.errors import VerificationError
+from isoviz.layouts.given_arrays import Array
 from isoviz.redistribution.running.content import BUDGET, expected, tiles
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from isoviz.redistribution.distributed_instance import DistributedInstance, IntArray
     from isoviz.runtime.protocols import Store
 
-Array = np.ndarray[Any, Any]
 Check = Callable[[], None]
 Lies = Sequence[tuple["Instance | None", "Instance | None"]]
 """For every rank, how both of its ends lie, where their fields lie otherwise than their instances say (`OpenedEnds.lies`)."""

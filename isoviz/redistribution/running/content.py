@@ -9,18 +9,18 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from isoviz.backends.boxes import Boxes, Ranges, word_of
+from isoviz.layouts.given_arrays import Array
 
 if TYPE_CHECKING:
     from isoviz.backends.pages import Bytes
     from isoviz.planner import Instance
     from isoviz.redistribution.distributed_instance import DistributedInstance, IntArray
 
-Array = np.ndarray[Any, Any]
 Coordinates = Mapping[str, "IntArray"]
 """For each dimension, coordinates of the whole index space: the points are all their combinations."""
 

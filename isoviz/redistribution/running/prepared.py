@@ -15,11 +15,9 @@ from contextlib import nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
 from isoviz import checks
 from isoviz.errors import Cancelled, DistributionError, InputError, InternalError, RankError, RunError
-from isoviz.layouts.given_arrays import host_array
+from isoviz.layouts.given_arrays import Array, host_array
 from isoviz.redistribution.running.checking import check_against_peers, check_generated
 from isoviz.redistribution.running.redistribution_report import RedistributionReport
 from isoviz.redistribution.running.run_on_rank import RankRun, Span
@@ -37,7 +35,6 @@ if TYPE_CHECKING:
     from isoviz.runtime.protocols import CancelToken, Endpoint, Store
     from isoviz.runtime.ranks.rank_engine import RankEngine
 
-Array = np.ndarray[Any, Any]
 PACKING = 4
 """The most transfers that a rank packs at the same time."""
 

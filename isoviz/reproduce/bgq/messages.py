@@ -35,8 +35,6 @@ _CLOSE = 1.01
 _BYTES = FieldSpace.of({"byte": "uint8"})
 _ANY = Options(slot_limit=GIB)
 
-Curve = dict[int, float]
-"""Bytes per second, by the size of messages or of windows in bytes."""
 Stops = tuple[int, ...]
 """The nodes of a path, from source to destination."""
 

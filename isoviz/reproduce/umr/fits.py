@@ -19,7 +19,6 @@ from isoviz.reproduce.umr.figure10 import SIZES
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
 
 US, GB = 1e-6, 1e9
 RANGES: dict[str, tuple[float, float]] = {
@@ -146,7 +145,7 @@ PAPER: dict[str, tuple[float, float | None]] = {
 """The figures of the paper: from, to."""
 
 
-def _holds(found: Floats, name: str) -> NDArray[np.bool_]:
+def _holds(found: NDArray[np.float64], name: str) -> NDArray[np.bool_]:
     low, high = PAPER[name]
     above = found >= low * (1 - TOLERANCE)
     return above if high is None else above & (found <= high * (1 + TOLERANCE))

@@ -37,7 +37,7 @@ class _Running(NamedTuple):
     moved: threading.Event
 
 
-Submit = Callable[[Callable[["Execution"], None], "Callable[[], None] | None"], "RankExecution"]
+SubmitPart = Callable[[Callable[["Execution"], None], "Callable[[], None] | None"], "RankExecution"]
 """Submits a plan, with what is called once none of its bytes move any more, and what is called whenever bytes arrive."""
 
 
@@ -63,7 +63,7 @@ class JointRun:
             self._woken.wait(min(left, TICK))
             self._woken.clear()
 
-    def begin(self, at: int, submit: Submit) -> None:
+    def begin(self, at: int, submit: SubmitPart) -> None:
         """Submit item number `at`.
 
         Raises:

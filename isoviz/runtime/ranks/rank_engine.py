@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from isoviz.runtime.engine.progress import ProgressCallback
     from isoviz.runtime.protocols import CancelToken
     from isoviz.runtime.ranks.handles import RankDevices
-    from isoviz.runtime.ranks.lanes.lane_events import Request
+    from isoviz.runtime.ranks.lanes.lane_events import LaneRequest
     from isoviz.runtime.ranks.transport import Transport
     from isoviz.runtime.trace.report import Report
     from isoviz.scheduling.pool import Policy
@@ -209,7 +209,7 @@ class RankEngine(BaseEngine):
         begin()
         return execution
 
-    def _submit_again(self, request: Request, number: int, event: Event) -> None:
+    def _submit_again(self, request: LaneRequest, number: int, event: Event) -> None:
         """Submit a transfer that was to go over a lane."""
         source, destination = request.ends
         when_moved = self._driver.complete

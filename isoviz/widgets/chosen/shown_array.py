@@ -17,6 +17,7 @@ from isoviz.errors import ArrayError, EmptyArrayError, FileError, InternalError
 from isoviz.layouts import FIELDS, Component, FieldSpace, IndexSpace, Layout, Linearization
 from isoviz.layouts.dtypes import is_gap
 from isoviz.layouts.given_arrays import (
+    Array,
     ArrayForm,
     by_stride,
     cuda_interface,
@@ -38,8 +39,6 @@ _LARGE_FILE, _LEVELS_OF_FILE = 256 << 20, 4096
 """The bytes of a file whose entries are looked at less often: each of them may lie on a page of its own, which has to be read."""
 NO_LEVEL = 255
 """Stands for an entry that has no value: a gap, or no number."""
-
-Array = np.ndarray[Any, Any]
 
 
 class ArrayLevels(TypedDict):

@@ -12,7 +12,7 @@ from isoviz.widgets.consequences.chosen_machine import MachineVersion, correctio
 from isoviz.widgets.consequences.explained_plan import elsewhere_of, explained_plan, requests_of, turns_of_plan, winner_map_of
 from isoviz.widgets.consequences.layout_stages import layout_choice_of, layout_request_of, layout_times_of, present_layout_of
 from isoviz.widgets.consequences.run_places import Where
-from isoviz.widgets.consequences.stage_graph import Evaluation, Stage
+from isoviz.widgets.consequences.stage_graph import DerivedStage, Evaluation
 from isoviz.widgets.consequences.transfer_stages import (
     destination_of,
     fields_of,
@@ -87,34 +87,34 @@ def _other_plans(
     return tuple(plans)
 
 
-STAGES: tuple[Stage, ...] = (
-    Stage("space", space_of),
-    Stage("fields", fields_of),
-    Stage("source", source_of),
-    Stage("destination", destination_of),
-    Stage("memories", memories_of),
-    Stage("options", options_of),
-    Stage("part", part_of),
-    Stage("turn", turn_of),
-    Stage("transfer", transfer_of),
-    Stage("quick_plan", quick_plan_of),
-    Stage("plan", plan_of),
-    Stage("where", where_of),
-    Stage("interval", interval_of),
-    Stage("other_plans", _other_plans),
-    Stage("layout_request", layout_request_of),
-    Stage("what_if", what_if_plans, slow="Planning with the changes"),
-    Stage("simulation", simulation_of, slow="Simulating"),
-    Stage("stored_simulation", stored_simulation_of, slow="Simulating, stored and forwarded"),
-    Stage("explanation", explained_plan, slow="Explaining the plan"),
-    Stage("elsewhere", elsewhere_of, refines=True),
-    Stage("layout_choice", layout_choice_of, refines=True),
-    Stage("layout_times", layout_times_of, refines=True),
-    Stage("planners_plan", planners_plan_of, refines=True),
-    Stage("present_layout", present_layout_of, refines=True),
-    Stage("requests", requests_of, refines=True),
-    Stage("winner_map", winner_map_of, refines=True),
-    Stage("turns", turns_of_plan, refines=True),  # what takes longest, after what a person has opened
+STAGES: tuple[DerivedStage, ...] = (
+    DerivedStage("space", space_of),
+    DerivedStage("fields", fields_of),
+    DerivedStage("source", source_of),
+    DerivedStage("destination", destination_of),
+    DerivedStage("memories", memories_of),
+    DerivedStage("options", options_of),
+    DerivedStage("part", part_of),
+    DerivedStage("turn", turn_of),
+    DerivedStage("transfer", transfer_of),
+    DerivedStage("quick_plan", quick_plan_of),
+    DerivedStage("plan", plan_of),
+    DerivedStage("where", where_of),
+    DerivedStage("interval", interval_of),
+    DerivedStage("other_plans", _other_plans),
+    DerivedStage("layout_request", layout_request_of),
+    DerivedStage("what_if", what_if_plans, slow="Planning with the changes"),
+    DerivedStage("simulation", simulation_of, slow="Simulating"),
+    DerivedStage("stored_simulation", stored_simulation_of, slow="Simulating, stored and forwarded"),
+    DerivedStage("explanation", explained_plan, slow="Explaining the plan"),
+    DerivedStage("elsewhere", elsewhere_of, refines=True),
+    DerivedStage("layout_choice", layout_choice_of, refines=True),
+    DerivedStage("layout_times", layout_times_of, refines=True),
+    DerivedStage("planners_plan", planners_plan_of, refines=True),
+    DerivedStage("present_layout", present_layout_of, refines=True),
+    DerivedStage("requests", requests_of, refines=True),
+    DerivedStage("winner_map", winner_map_of, refines=True),
+    DerivedStage("turns", turns_of_plan, refines=True),  # what takes longest, after what a person has opened
 )
 LATER = frozenset(stage.name for stage in STAGES if stage.slow or stage.refines)
 """Stages that take longer than a gesture. `Derived.later` has their outputs by name."""

@@ -12,7 +12,7 @@ from isoviz.widgets.state import Problem, Result
 
 
 @dataclass(frozen=True)
-class Stage:
+class DerivedStage:
     """A pure function `make(problems, …)`, by the name of its output. Its other parameters name its inputs: stages, given values.
 
     `make` returns its output (None: there is none) and puts what is wrong into `problems`, by control. It is not called where an
@@ -47,7 +47,7 @@ class Evaluation:
     `results` are the results that hold now, by stage: to be kept for the next evaluation.
     """
 
-    def __init__(self, stages: Iterable[Stage], given: Mapping[str, object], kept: Mapping[str, Result]) -> None:
+    def __init__(self, stages: Iterable[DerivedStage], given: Mapping[str, object], kept: Mapping[str, Result]) -> None:
         self._stages = {stage.name: stage for stage in stages}
         self._given = dict(given)
         self._kept = kept
@@ -89,7 +89,7 @@ class Evaluation:
         """Results to carry over: this evaluation's, plus cached results of stages that were not requested."""
         return {**self._kept, **self.results}
 
-    def _result(self, stage: Stage) -> Result:
+    def _result(self, stage: DerivedStage) -> Result:
         made = self._made(stage)
         while True:
             try:
@@ -98,7 +98,7 @@ class Evaluation:
                 result: Result = ended.value
                 return result
 
-    def _made(self, stage: Stage) -> Generator[None, None, Result]:
+    def _made(self, stage: DerivedStage) -> Generator[None, None, Result]:
         inputs = tuple([self.of(each) for each in stage.inputs])
         kept = self._kept.get(stage.name)
         if kept is not None and kept.inputs == inputs:

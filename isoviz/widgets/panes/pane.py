@@ -13,8 +13,8 @@ from typing import NamedTuple, TypeVar
 from isoviz.errors import InternalError
 from isoviz.widgets.state import State
 
-Part = Callable[[State], Mapping[str, object] | None]
-Returned = TypeVar("Returned", bound=Part)
+MakePart = Callable[[State], Mapping[str, object] | None]
+Returned = TypeVar("Returned", bound=MakePart)
 
 
 class Pane(NamedTuple):
@@ -22,7 +22,7 @@ class Pane(NamedTuple):
 
     name: str
     about: str
-    part: Part
+    part: MakePart
 
 
 registered_panes: dict[str, Pane] = {}

@@ -11,7 +11,7 @@ import threading
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import traitlets
 
@@ -24,6 +24,7 @@ from isoviz.widgets.chosen.settings import End, Settings, rows
 from isoviz.widgets.chosen.shown_array import is_array, shown_array
 from isoviz.widgets.commands.command import OnScreen
 from isoviz.widgets.consequences.transfer_stages import fields_of, linearization_of, space_of
+from isoviz.widgets.contract import Side
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.session import Session
 from isoviz.widgets.state import Derived, Problem, State
@@ -33,7 +34,6 @@ from isoviz.widgets.views.judging import Found
 if TYPE_CHECKING:
     from isoviz.widgets.contract import ShownEntry
 
-    Side = Literal["source", "destination"]
 
 _MEMORY = "node0.sys"
 """Where the layouts of a pane alone lie; nobody asks for the machine."""

@@ -1,10 +1,11 @@
-"""The tree of the package: small folders, classes with names of their own, no circles, `__init__` without logic."""
+"""The tree of the package: small folders, types with names of their own, no circles, `__init__` without logic."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import networkx as nx
 from sources import PATHS, ROOT, nodes_of, tree_of
@@ -44,14 +45,39 @@ def test_folders_are_small() -> None:
     assert {folder: count for folder, count in counts.items() if count > MOST_MODULES} == {}
 
 
-def test_public_classes_have_names_of_their_own() -> None:
-    """Within a floor. Modules may share a name: their folders tell them apart."""
+def types_of(nodes: Iterable[ast.stmt]) -> Iterator[str]:
+    """The public classes at the top of a module, and its aliases of types: `Rate = float | Sampled`, `Path = tuple[str, ...]`."""
+    for node in nodes:
+        name = ""
+        if isinstance(node, ast.ClassDef):
+            name = node.name
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Subscript | ast.BinOp):
+            name = ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target)
+        elif isinstance(node, ast.If):  # for the type checker alone
+            yield from types_of(node.body)
+        if re.match("[A-Z].*[a-z]", name):
+            yield name
+
+
+def test_types_are_found() -> None:
+    lines = [
+        "class A1b: ...",
+        "Other = A1b | int",
+        "if TYPE_CHECKING:",
+        "    Path = tuple[str, ...]",
+        "Like: TypeAlias = str | Path",
+    ]
+    others = ["MOST = TABLE[0]", "_Own = list[int]", "x = y[0]", "class _Small: ..."]
+    assert [*types_of(ast.parse("\n".join(lines + others)).body)] == ["A1b", "Other", "Path", "Like"]
+
+
+def test_public_types_have_names_of_their_own() -> None:
+    """Classes and aliases, within a floor. Modules may share a name: their folders tell them apart."""
     places: dict[tuple[str, str], list[str]] = {}
     for module, path in MODULES.items():
         floor = module.split(".")[1] if "." in module else module
-        for node in tree_of(path).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places.setdefault((floor, node.name), []).append(module)
+        for name in types_of(tree_of(path).body):
+            places.setdefault((floor, name), []).append(module)
     assert {name: modules for name, modules in places.items() if len(modules) > 1} == {}
 
 

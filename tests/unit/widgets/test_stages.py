@@ -14,7 +14,7 @@ from isoviz.widgets.chosen.settings import Settings, settings_for
 from isoviz.widgets.consequences import derive as derivation
 from isoviz.widgets.consequences.chosen_machine import MachineVersion
 from isoviz.widgets.consequences.derive import EVERYTHING, LAYOUTS, STAGES, derive
-from isoviz.widgets.consequences.stage_graph import Evaluation, Stage
+from isoviz.widgets.consequences.stage_graph import DerivedStage, Evaluation
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.panes.pane_table import VIEWS
 from isoviz.widgets.session import Session
@@ -35,15 +35,15 @@ def derived(before: Derived) -> Derived:
 # ---- stages themselves
 
 
-def counting(calls: list[str]) -> tuple[Stage, ...]:
+def counting(calls: list[str]) -> tuple[DerivedStage, ...]:
     def called(name: str, value: T) -> T:
         calls.append(name)
         return value
 
     return (
-        Stage("sum", lambda problems, a, b: called("sum", a + b)),
-        Stage("half", lambda problems, sum: called("half", sum // 2)),  # noqa: A006 - the name of a stage
-        Stage("other", lambda problems, c: called("other", c)),
+        DerivedStage("sum", lambda problems, a, b: called("sum", a + b)),
+        DerivedStage("half", lambda problems, sum: called("half", sum // 2)),  # noqa: A006 - the name of a stage
+        DerivedStage("other", lambda problems, c: called("other", c)),
     )
 
 
@@ -81,7 +81,7 @@ def test_a_stage_that_lacks_an_input_has_no_output_and_one_that_may_is_called() 
         problems["control"] = Problem("It is missing")
         return a
 
-    stages = (Stage("needs", needs), Stage("may", may))
+    stages = (DerivedStage("needs", needs), DerivedStage("may", may))
     found = Evaluation(stages, {"a": None}, {})
     assert found.of("needs") is None
     assert found.problems == {}
@@ -108,9 +108,9 @@ def test_a_stage_may_wait_for_an_input_that_it_does_not_use() -> None:
     def waits(problems: dict[str, Problem], _a: int) -> str:
         return "over"
 
-    assert Stage("waits", waits).inputs == ("a",)
-    assert Evaluation((Stage("waits", waits),), {"a": None}, {}).of("waits") is None
-    assert Evaluation((Stage("waits", waits),), {"a": 1}, {}).of("waits") == "over"
+    assert DerivedStage("waits", waits).inputs == ("a",)
+    assert Evaluation((DerivedStage("waits", waits),), {"a": None}, {}).of("waits") is None
+    assert Evaluation((DerivedStage("waits", waits),), {"a": 1}, {}).of("waits") == "over"
 
 
 # ---- those of the explorer
@@ -374,7 +374,7 @@ def test_slow_stages_come_after_the_plan_and_only_where_something_changed(monkey
         calls.append(plan)
         return plan, "explained"
 
-    monkeypatch.setattr(derivation, "STAGES", (*derivation.STAGES, Stage("slow", slow, slow="Explaining")))
+    monkeypatch.setattr(derivation, "STAGES", (*derivation.STAGES, DerivedStage("slow", slow, slow="Explaining")))
     steps = list(derive(Derived(SMALL, demanded=EVERYTHING | {"slow"})))
     shown = next(step for step in steps if step.step == "Explaining")
     assert shown.plan is not None

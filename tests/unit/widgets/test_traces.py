@@ -21,7 +21,7 @@ from isoviz.scheduling.work import Done, Issue
 from isoviz.widgets.chosen.settings import settings_for
 from isoviz.widgets.chosen.transfers import with_urgent
 from isoviz.widgets.consequences.derive import LATER
-from isoviz.widgets.consequences.stage_graph import Evaluation, Stage
+from isoviz.widgets.consequences.stage_graph import DerivedStage, Evaluation
 from isoviz.widgets.panes.trace_pane import trace_part
 from isoviz.widgets.session import Session
 from isoviz.widgets.state import State
@@ -134,7 +134,7 @@ def test_a_stage_made_in_parts_can_be_given_up_and_gives_its_output_as_others_do
             yield
         return sum(range(top))
 
-    stages = (Stage("sum", make), Stage("double", lambda _problems, sum: 2 * sum))  # noqa: A006 - the name of a stage
+    stages = (DerivedStage("sum", make), DerivedStage("double", lambda _problems, sum: 2 * sum))  # noqa: A006 - the name of a stage
     found = Evaluation(stages, {"top": 5}, {})
     parts = found.parts_of("sum")
     next(parts)

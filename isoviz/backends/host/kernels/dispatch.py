@@ -30,6 +30,7 @@ from isoviz.backends.host.kernels.recipe import (
     streams_of,
 )
 from isoviz.backends.host.kernels.tiles import are_apart, tiles_of
+from isoviz.backends.pages import Bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,9 +74,6 @@ def buffer_address() -> int:
         buffer = _local.buffer = _Buffer()
     address: int = buffer.address
     return address
-
-
-Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 
 class Way(NamedTuple):

@@ -31,7 +31,7 @@ from isoviz.this_computer import caches, processor
 if TYPE_CHECKING:
     from isoviz.layouts.copies import Loop
 
-    Prepared = Callable[[Choices, int, tuple[Loop, ...]], Callable[[int, int], object]]
+    Prepare = Callable[[Choices, int, tuple[Loop, ...]], Callable[[int, int], object]]
 
 SWITCH = "ISOVIZ_TUNING"
 """Environment variable: `off` takes the defaults and measures nothing, `again` measures again."""
@@ -124,7 +124,7 @@ def kept() -> Kept | None:
     return None
 
 
-def tuned(prepared: Prepared) -> Choices:
+def tuned(prepared: Prepare) -> Choices:
     """The choices for this processor: from an earlier measurement, or measured now in one to three seconds.
 
     `prepared(choices, run, loops)` prepares a conversion and returns a function that carries it out between two addresses. One
@@ -173,7 +173,7 @@ def _alone() -> Iterator[None]:
         yield
 
 
-def _measured(prepared: Prepared, found: Choices) -> tuple[Choices, bool]:
+def _measured(prepared: Prepare, found: Choices) -> tuple[Choices, bool]:
     """The choices, and whether all were measured with times that agree.
 
     Choices of an earlier process stand in for the defaults, so that a busy moment does not undo them.
@@ -196,7 +196,7 @@ def _measured(prepared: Prepared, found: Choices) -> tuple[Choices, bool]:
 
 
 def _timed(
-    prepared: Prepared, so_far: Choices, name: str, run: int, loops: tuple[Loop, ...], here: int, there: int, option: Any
+    prepared: Prepare, so_far: Choices, name: str, run: int, loops: tuple[Loop, ...], here: int, there: int, option: Any
 ) -> float:
     """Seconds that a conversion takes with an option."""
     carry_out = prepared(so_far._replace(**{name: option}), run, loops)

@@ -41,12 +41,12 @@ class RankParts:
     helpers: Helpers
 
 
-MakeChannel = Callable[[RankParts, int, Channel, bool], RealChannel | None]
+MakeRankChannel = Callable[[RankParts, int, Channel, bool], RealChannel | None]
 """Make the real channel from a memory of this rank to one of another rank, by its number; None if it cannot connect them.
 
 The last argument says whether one of the memories belongs to a GPU, which is not emulated. Raises TransferError if the ranks
 cannot have the channel and there is more to say.
 """
 
-CHANNELS: FoundTable[ChannelKind, MakeChannel] = FoundTable("isoviz.backends.mpi.channels")
+CHANNELS: FoundTable[ChannelKind, MakeRankChannel] = FoundTable("isoviz.backends.mpi.channels")
 carries = CHANNELS.marking

@@ -15,7 +15,7 @@ from isoviz.layouts import StridedCopy
 from isoviz.layouts.copies import ListedCopy, listed, step_of
 from isoviz.layouts.recurring import shifted
 
-Part = tuple[Any, ...]
+PlainCopy = tuple[Any, ...]
 """A copy as a plain tuple. Its pickle is a fraction of that of the class."""
 
 
@@ -166,7 +166,7 @@ def _contiguous(pack: Sequence[StridedCopy]) -> int | None:
     return first
 
 
-def plain(copies: Iterable[StridedCopy]) -> list[Part]:
+def plain(copies: Iterable[StridedCopy]) -> list[PlainCopy]:
     """The copies as plain tuples, for a message."""
     return [
         (*copy.bases, copy.run, copy.loops, *map(_table, copy.places))
@@ -194,7 +194,7 @@ def _places(table: Any) -> Any:
     return table[0] + table[1].astype(np.int64)
 
 
-def copies_of(parts: Iterable[Part]) -> list[StridedCopy]:
+def copies_of(parts: Iterable[PlainCopy]) -> list[StridedCopy]:
     """The copies that `plain` turned into tuples."""
     return [
         StridedCopy(*part) if len(part) == 4 else ListedCopy(part[:2], (_places(part[4]), _places(part[5])), part[2], part[3])

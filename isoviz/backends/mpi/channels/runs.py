@@ -7,9 +7,10 @@ overtake each other.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from isoviz.backends.mpi.thread.mpi_requests import Ended
 from isoviz.layouts.copies import ListedCopy
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ IN_FLIGHT = 32
 """Messages in flight."""
 LONGEST = 1 << 30
 """Bytes of the longest message: both MPI libraries count them in 32 bits somewhere."""
-
-Ended = Callable[[BaseException | None], None]
 
 
 def runs(copies: Sequence[StridedCopy], end: int) -> Iterator[tuple[int, int]]:

@@ -21,7 +21,7 @@ PATIENCE = 0.25
 """Seconds that a rank waits for the other one to come to a transfer, before it carries it out by messages: these find out why."""
 
 
-class Request(NamedTuple):
+class LaneRequest(NamedTuple):
     """What the caller has submitted, to carry it out otherwise. `ends` is cleared at the end."""
 
     plan: Plan
@@ -51,7 +51,7 @@ class SubmittedSending(SendingEvent):
     route = "lane"
 
     def __init__(
-        self, submits: Submits, transfer: SendingTransfer, moving: threading.Lock, number: int, request: Request
+        self, submits: Submits, transfer: SendingTransfer, moving: threading.Lock, number: int, request: LaneRequest
     ) -> None:
         super().__init__(transfer, number + 1)
         self.number, self.request, self._submits, self._moving = number, request, submits, moving
@@ -137,7 +137,7 @@ class SubmittedReceiving(ReceivingEvent):
 
     route = "lane"
 
-    def __init__(self, submits: Submits, transfer: ReceivingTransfer, number: int, request: Request) -> None:
+    def __init__(self, submits: Submits, transfer: ReceivingTransfer, number: int, request: LaneRequest) -> None:
         super().__init__(transfer, number + 1)
         self.number, self.request, self._submits = number, request, submits
         self._plan = request.plan

@@ -22,7 +22,7 @@ from isoviz.errors import IsovizError, RunError
 from isoviz.runtime.engine.device_errors import Closing, tidied
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.grips import Grip, array_at, form_of_bytes, is_plain
-from isoviz.runtime.ranks.lanes.lane_events import Request, SubmittedReceiving, SubmittedSending
+from isoviz.runtime.ranks.lanes.lane_events import LaneRequest, SubmittedReceiving, SubmittedSending
 from isoviz.runtime.ranks.lanes.lane_preparation import open_destination, open_source
 from isoviz.runtime.ranks.lanes.lane_sending import SendingTransfer
 from isoviz.runtime.ranks.lanes.lane_transfers import ReceivingTransfer
@@ -54,7 +54,7 @@ _KNOWN_POLICIES = (highest_priority_first, first_come_first_served)
 class Submit(Protocol):
     """Carries out a transfer by messages, with a number and an event that it has already."""
 
-    def __call__(self, request: Request, number: int, event: Event) -> object: ...
+    def __call__(self, request: LaneRequest, number: int, event: Event) -> object: ...
 
 
 class _Kept:
@@ -130,7 +130,7 @@ class LaneSubmits:
             if kept is not None and form is not None and not kept.is_refused:
                 try:
                     begin = self._received if receives else self._sent
-                    event = begin(kept, given, form, number, Request(plan, [*ends], priority))
+                    event = begin(kept, given, form, number, LaneRequest(plan, [*ends], priority))
                 except Exception:  # noqa: BLE001  # the transfer is carried out otherwise, and says what is wrong
                     _LOG.warning("%s is not carried out over a lane", plan.transfer, exc_info=True)
                     self._refuse(kept)
@@ -161,7 +161,7 @@ class LaneSubmits:
             kept.end = self._early.pop(known.digest, None)
         return kept
 
-    def _received(self, kept: _Kept, given: Array, form: Form, number: int, request: Request) -> Event | None:
+    def _received(self, kept: _Kept, given: Array, form: Form, number: int, request: LaneRequest) -> Event | None:
         """The event at the receiver. A lane is offered to the sender if there is none for an array that comes again."""
         lane, is_over = kept.receiving, kept.latest is None or kept.latest.done
         if not is_over:
@@ -185,7 +185,7 @@ class LaneSubmits:
         kept.latest = event
         return event
 
-    def _sent(self, kept: _Kept, given: Array, form: Form, number: int, request: Request) -> Event | None:
+    def _sent(self, kept: _Kept, given: Array, form: Form, number: int, request: LaneRequest) -> Event | None:
         """The event at the sender, if the receiver has offered a lane and this array comes again."""
         if kept.end is None or len(self.running) >= MOST_AT_A_TIME:
             return None
@@ -235,7 +235,7 @@ class LaneSubmits:
         assert kept.known.digest is not None
         self.mailbox.send_to((kept.peer,), LaneEnd(kept.known.digest, lane.address, store.lies))
 
-    def _bound(self, kept: _Kept, grip: Grip, request: Request) -> SendingTransfer | None:
+    def _bound(self, kept: _Kept, grip: Grip, request: LaneRequest) -> SendingTransfer | None:
         """The moves of a lane from an array, made once."""
         end, known, runtime = kept.end, kept.known, self.runtime
         straight = None if end is None else self._straight(request.plan, known)
