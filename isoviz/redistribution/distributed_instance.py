@@ -18,7 +18,7 @@ from isoviz.planner.intermediate.part_layouts import fitted
 from isoviz.redistribution.distribution import Distribution
 
 if TYPE_CHECKING:
-    from isoviz.redistribution.sets.regular import Axis
+    from isoviz.redistribution.regular import Axis
 
 IntArray = np.ndarray[Any, np.dtype[np.int64]]
 

@@ -13,7 +13,7 @@ from isoviz.checks import expect
 from isoviz.errors import DistributionError, show
 from isoviz.layouts import IndexSpace
 from isoviz.layouts.spaces import check_dimension
-from isoviz.redistribution.sets.regular import Axis
+from isoviz.redistribution.regular import Axis
 
 MOST_RANKS = 1 << 16
 """The largest number of ranks of a distribution."""

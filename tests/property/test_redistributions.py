@@ -14,8 +14,8 @@ from redistribution_cases import carry_out, naive_content, naive_owners, random_
 from isoviz import machines
 from isoviz.layouts import Box, FieldSpace, IndexSpace, Layout, strided_copies
 from isoviz.redistribution import DistributedInstance, Distribution, plan_redistribution
+from isoviz.redistribution.regular import Axis, common
 from isoviz.redistribution.regular_transfer import RegularTransfer, pair_transfers
-from isoviz.redistribution.sets.regular import Axis, common
 
 Report = Callable[[str, object], None]
 CASES = "property cases of redistributions"

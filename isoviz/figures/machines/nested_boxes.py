@@ -162,7 +162,7 @@ class _Node:
         return box in self._memories or any(map(self._holds_memory, self._inner.get(box, ())))
 
     def _kind(self, box: Within) -> object:
-        """What is equal for boxes that are alike; of its own for a box with a memory of the path."""
+        """The key by which boxes are grouped: equal for interchangeable boxes, unique for a box with a memory of the path."""
         memories = self._memories.get(box, ())
         if any(memory.name in self._path for memory in memories):
             return box
