@@ -62,7 +62,7 @@ def relayout(
     """
     given = host_array(array, "relayout, array")
     room = None if out is None else host_array(out, "relayout, out")
-    result = _prepared(
+    result = _recipe(
         (given.dtype, given.shape, given.strides),
         None if from_layout is None else Layout(from_layout),
         Layout(to_layout),
@@ -85,7 +85,7 @@ def relayout(
     return there.view(result.dtype).reshape(result.shape) if out is None else out
 
 
-class _Prepared(NamedTuple):
+class _Recipe(NamedTuple):
     """Dtype, shape and bytes of a result, the copies that fill it, and the memory orders of both arrays."""
 
     dtype: np.dtype[Any]
@@ -97,14 +97,14 @@ class _Prepared(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def _prepared(
+def _recipe(
     given: _Form,
     source: Layout | None,
     target: Layout,
     space: IndexSpace | None,
     fields: FieldSpace | None,
     out: _Form | None,
-) -> _Prepared:
+) -> _Recipe:
     axes = Axes.of(ArrayForm(*given), "relayout, array")
     room = None if out is None else Axes.of(ArrayForm(*out), "relayout, out")
     orders = axes.order_unless_c, None if room is None else room.order_unless_c
@@ -114,7 +114,7 @@ def _prepared(
             dtype, shape = empty_array(axes, found, target)
             if room is not None and (room.dtype, room.extents) != (dtype, shape[::-1]):
                 raise ArrayError(f"relayout, out: expected {dtype} of shape {shape}, got {room.dtype} of shape {room.shape}")
-            return _Prepared(dtype, shape, 0, (), *orders)
+            return _Recipe(dtype, shape, 0, (), *orders)
         found = lying(axes, source, space, fields)
         record = replace(found.record, stored=found.record.fields)  # without the gaps of an aligned struct
         order = target.on(found.space, record.stored)
@@ -127,4 +127,4 @@ def _prepared(
         names, order = there.record.names, there.layout.on(there.space, there.record.stored)
     here = found.layout.on(found.space, found.record.stored)
     copies = strided_copies(View(here), View(order), Box.whole(found.space), names)
-    return _Prepared(dtype, shape, order.nbytes, tuple(copies), *orders)
+    return _Recipe(dtype, shape, order.nbytes, tuple(copies), *orders)

@@ -58,7 +58,7 @@ class Job(NamedTuple):
     destination: int
 
 
-class Prepared(NamedTuple):
+class Preparation(NamedTuple):
     """What a preparation took: the kernels that were not loaded yet, and the seconds for all of them.
 
     `refused`: for each kernel that cannot be had, which copy it is for and why, as a sentence.
@@ -110,7 +110,7 @@ class LayoutKernels:
         self.missing = ""
         """Why there are no kernels, as a sentence; empty while they are to be had."""
 
-    def prepare(self, jobs: Iterable[Job]) -> Prepared:
+    def prepare(self, jobs: Iterable[Job]) -> Preparation:
         """Compile and load the kernels of some jobs, several at a time. Nothing is done where no kernels are to be had.
 
         A kernel that does not compile, or cannot be loaded, is refused: `launcher` gives none for its jobs.
@@ -120,13 +120,13 @@ class LayoutKernels:
         """
         begin = time.perf_counter()
         if self.missing:
-            return Prepared(0, 0.0)
+            return Preparation(0, 0.0)
         asked = {kernel.code: (kernel, job) for job in jobs for kernel in self._kernels(job)}
         wanted = {code: each for code, each in asked.items() if code not in self._functions and code not in self._refused}
         if wanted:
             self._prepare(wanted)
         refused = tuple(self._refused[code] for code in asked if code in self._refused)
-        return Prepared(len(wanted), time.perf_counter() - begin if wanted else 0.0, refused)
+        return Preparation(len(wanted), time.perf_counter() - begin if wanted else 0.0, refused)
 
     def _prepare(self, wanted: Mapping[str, tuple[Kernel, Job]]) -> None:
         if len(wanted) > _AT_ONCE:
