@@ -128,16 +128,16 @@ MOST_MACHINES = 8
 class RouteQuery(NamedTuple):
     """The ends of a route, and the properties of a transfer that affect dominance.
 
-    `converts`: the two ends have different orders. `alike`: every memory bounds a slot alike, so a path may dominate another one
-    through other memories. `whole`: only the conversion bounds the runs of an end hop, because everything moves, in elements of
-    one size. `paired`: neighbouring hops take turns, with one slot between them; then the order of hops matters, and a further
-    copy between two hops can pay.
+    `converts`: the two ends have different orders. `uniform_slots`: every memory bounds a slot alike, so a path may dominate
+    another one through other memories. `whole`: only the conversion bounds the runs of an end hop, because everything moves, in
+    elements of one size. `paired`: neighbouring hops take turns, with one slot between them; then the order of hops matters, and
+    a further copy between two hops can pay.
     """
 
     source: str
     destination: str
     converts: bool
-    alike: bool
+    uniform_slots: bool
     whole: bool
     paired: bool
 
@@ -261,7 +261,9 @@ class RouteSearch:
         only saves. There are three exceptions: the cycle would contain the conversion, memories bound slots differently, or the
         order of hops matters.
         """
-        free = self.query.alike and a.converting is not None and not self.query.paired and self._cycle_cannot_convert(a, b)
+        free = (
+            self.query.uniform_slots and a.converting is not None and not self.query.paired and self._cycle_cannot_convert(a, b)
+        )
         if not free and (not a.visited <= b.visited or a.loops - b.loops):
             return False
         if self.query.paired:
@@ -289,7 +291,7 @@ class RouteSearch:
             other.converting == 0
             and len(other.channels) > 1
             and dominates[other.cost_classes[0]][at]
-            and (query.alike or not Counter(channel.destination for channel in other.channels[:-1]) - inside)
+            and (query.uniform_slots or not Counter(channel.destination for channel in other.channels[:-1]) - inside)
             and self._covers(tuple(sorted(other.cost_classes[1:])), others)
             for other in complete
         )
@@ -311,7 +313,7 @@ class RouteSearch:
         inside = {id(label): Counter(channel.destination for channel in label.channels[:-1]) for label in complete}
 
         def dominates(a: Label, b: Label) -> bool:
-            if not self.query.alike and inside[id(a)] - inside[id(b)]:
+            if not self.query.uniform_slots and inside[id(a)] - inside[id(b)]:
                 return False
             if self.query.paired:
                 return a.converting == b.converting and self._each(a.cost_classes, b.cost_classes)

@@ -251,7 +251,7 @@ def test_one_search_serves_all_pairs_that_are_alike(count: int, hosts: int, monk
     pairs = [(a, b) for a in range(count) for b in range(count)]
     found = {}
     for a, b in pairs:
-        query = RouteQuery(f"node{a}.sys", f"node{b}.reg", converts=False, alike=True, whole=True, paired=False)
+        query = RouteQuery(f"node{a}.sys", f"node{b}.reg", converts=False, uniform_slots=True, whole=True, paired=False)
         found[query] = shared.between(query)
     assert len(searched) <= (2 if hosts == 1 else 6), "within a rank, to a neighbour, to another host"
     for query, listed in found.items():
