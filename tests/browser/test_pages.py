@@ -254,7 +254,7 @@ def test_on_paper_and_without_scripts(opened: Callable[..., Page], pages: SavedP
     try:
         shown = plain.new_page()
         shown.goto((pages.folder / "run.html").as_uri())
-        expect(shown.locator("#isoviz-static")).to_contain_text("verified bit for bit")
+        expect(shown.locator("#isoviz-static")).to_contain_text("every byte verified")
         assert shown.locator("#isoviz-static svg").count() >= 3
     finally:
         plain.close()
