@@ -123,8 +123,8 @@ def _plan(root: Node) -> RedistributionPlan:
     sendings = []
     for node, (sender, receiver, transfer) in zip(nodes, transfers, strict=True):
         given = node.members(("sender", "receiver", "bytes", "class", "memories", "channels", "resources"))
-        told = tuple(given[key].read(int) for key in ("sender", "receiver", "bytes"))
-        if told != (sender, receiver, transfer.nbytes):
+        written = tuple(given[key].read(int) for key in ("sender", "receiver", "bytes"))
+        if written != (sender, receiver, transfer.nbytes):
             node.fail(f"expected {transfer.nbytes} bytes from rank {sender} to rank {receiver}")
         kind = given["class"].read(int)
         if not 0 <= kind < len(models):

@@ -132,8 +132,8 @@ def redistribute(
     try:
         for rank, part in _by_rank(array, len(ranks), source):
             ranks.call(_keep, f"{key} source", part, ranks=[rank])
-        told = [old.pop() for _ in range(len(old))]
-        report = ranks.call(_on_rank, ranks.machine, plan, key, verify, told)[0]
+        ended = [old.pop() for _ in range(len(old))]
+        report = ranks.call(_on_rank, ranks.machine, plan, key, verify, ended)[0]
     except BaseException:
         old.append(key)
         raise

@@ -40,21 +40,21 @@ class Meeting:
         """
         with self._one_at_a_time:
             while True:
-                told = self._gather(value, check)
-                if not any(isinstance(each, _GaveUp) for each in told):
-                    return told
+                values = self._gather(value, check)
+                if not any(isinstance(each, _GaveUp) for each in values):
+                    return values
 
     def _gather(self, value: Any, check: Callable[[], None]) -> list[Any]:
         """One turn."""
         turn = self._tell(value)
         try:
-            while (told := self._all_told(turn)) is None:
+            while (values := self._all_told(turn)) is None:
                 try:
                     check()
                 except BaseException:
                     self._give_up(turn)
                     raise
-            return told
+            return values
         finally:
             with self._changed:
                 self._told.pop(turn, None)
@@ -63,14 +63,14 @@ class Meeting:
         """What all ranks have told in a turn; None where some have not after a second."""
         why_silent = self._exchange.transport.why_silent
         with self._changed:
-            told = self._told.setdefault(turn, {})
+            arrived = self._told.setdefault(turn, {})
 
             def silent() -> int | None:
-                return next((rank for rank in range(self._size) if rank not in told and why_silent(rank) is not None), None)
+                return next((rank for rank in range(self._size) if rank not in arrived and why_silent(rank) is not None), None)
 
-            self._changed.wait_for(lambda: len(told) == self._size or silent() is not None, 1.0)
-            if len(told) == self._size:
-                return [told[rank] for rank in range(self._size)]
+            self._changed.wait_for(lambda: len(arrived) == self._size or silent() is not None, 1.0)
+            if len(arrived) == self._size:
+                return [arrived[rank] for rank in range(self._size)]
             if (rank := silent()) is not None:
                 raise lost_rank(rank, why_silent(rank) or "")
         return None

@@ -60,11 +60,11 @@ def prepare(machine: Machine | str, given: Sequence[Order], key: int) -> None:
             ends = placed_ends(_with_destination(given[0], engine, plan), plan, chosen, station.world(), stack)
         except (MemoryError, IsovizError) as error:
             problem = f"has no room for its arrays: {in_words(error)}"
-        told: Any = engine.gather((problem, has_part))
-        for rank, (found, _) in enumerate(told):
+        outcomes: Any = engine.gather((problem, has_part))
+        for rank, (found, _) in enumerate(outcomes):
             if found is not None:
                 raise RankError(f"rank {rank} {found}", rank=rank)
-        is_of_several = sum(part for _, part in told) > 1
+        is_of_several = sum(part for _, part in outcomes) > 1
         transfer = engine.prepare(plan, *ends) if has_part or is_of_several else None
         if transfer is not None:
             stack.callback(transfer.close)
@@ -91,16 +91,16 @@ def run(key: int, count: int) -> list[float]:
     seconds: list[float] = []
     batch, elapsed, error = 1, 0.0, None
     while True:
-        told: Any = held.engine.gather((rank.cancel.is_set(), elapsed, error is not None))
+        outcomes: Any = held.engine.gather((rank.cancel.is_set(), elapsed, error is not None))
         if error is not None:
             raise error
-        if failed := [number for number, (_, _, has_failed) in enumerate(told) if has_failed]:
+        if failed := [number for number, (_, _, has_failed) in enumerate(outcomes) if has_failed]:
             raise RankError(f"the transfer failed on rank {failed[0]}", rank=failed[0])
-        if any(is_cancelled for is_cancelled, _, _ in told):
+        if any(is_cancelled for is_cancelled, _, _ in outcomes):
             raise Cancelled(f"cancelled after {len(seconds)} of {count} transfers")
         if len(seconds) == count:
             return seconds
-        if seconds and max(each for _, each, _ in told) < BATCH:
+        if seconds and max(each for _, each, _ in outcomes) < BATCH:
             batch *= 2
         begin = time.perf_counter()
         try:

@@ -55,10 +55,10 @@ class Worker:
             ConnectionLost: the connection has ended.
         """
         self._wire.send_json(self._hello.to_json())
-        told = self._wire.receive_json()
-        if not isinstance(told, dict):
+        greeting = self._wire.receive_json()
+        if not isinstance(greeting, dict):
             raise NotUnderstood("the other end sent something that is no greeting")
-        reason = refusal(self._hello, Hello.from_json(told.get("hello"))) or told.get("refused")
+        reason = refusal(self._hello, Hello.from_json(greeting.get("hello"))) or greeting.get("refused")
         if reason is not None:
             raise Refused(str(reason))
         self._wire.begin()

@@ -128,14 +128,14 @@ class Meeting:
             raise lost_rank(rank, reason)
         if self.is_over:
             raise RankError("a rank was interrupted before: the redistribution has to be prepared anew")
-        told = cast("list[tuple[str, Any]]", self._exchanged((what, value), interruptible))
-        for rank, (other, _) in enumerate(told):
+        calls = cast("list[tuple[str, Any]]", self._exchanged((what, value), interruptible))
+        for rank, (other, _) in enumerate(calls):
             if other == _INTERRUPTED:
                 raise self._interrupted(rank)
             if other != what:
                 mine = self._engine.rank
                 raise RankError(f"redistribution: rank {rank} has come to {other!r}, rank {mine} to {what!r}", rank=rank)
-        return [each for _, each in told]
+        return [each for _, each in calls]
 
     @defer_interrupts()
     def _exchanged(self, value: object, interruptible: bool) -> list[Any]:
@@ -149,10 +149,10 @@ class Meeting:
         if size <= ROOM:
             mine[at + 8 : at + 8 + size] = packed
         self._meet(interruptible)
-        told = [(page, _SIZE.unpack_from(page, at)[0]) for _, page in sorted(self._pages.items())]
-        if any(size > ROOM for _, size in told):
+        sizes = [(page, _SIZE.unpack_from(page, at)[0]) for _, page in sorted(self._pages.items())]
+        if any(size > ROOM for _, size in sizes):
             return self._engine.gather(value, interruptible=interruptible)
-        found = [page[at + 8 : at + 8 + size] for page, size in told]
+        found = [page[at + 8 : at + 8 + size] for page, size in sizes]
         return [value if each == packed else pickle.loads(each) for each in found]  # noqa: S301  # our own
 
     def __enter__(self) -> None:

@@ -72,15 +72,15 @@ class Redistributions:
         try:
             if kept is not None:
                 ends.open(array, into, shows_source=shows_source)
-            told = self.meeting.gather("ends", (digest, None if kept is None else kept.number, ends.told))
-            for rank, (other, _, _) in enumerate(told):
+            answers = self.meeting.gather("ends", (digest, None if kept is None else kept.number, ends.told))
+            for rank, (other, _, _) in enumerate(answers):
                 if other != digest:
                     mine = self._engine.rank
                     raise DistributionError(
                         f"redistribution: rank {mine} and rank {rank} ask for different ones; expected the same on all ranks"
                     )
-            if kept is not None and all(number == kept.number for _, number, _ in told):
-                return self._ready(kept.own, ends, [Shown(*each) for _, _, each in told])
+            if kept is not None and all(number == kept.number for _, number, _ in answers):
+                return self._ready(kept.own, ends, [Shown(*each) for _, _, each in answers])
             kept = self._planned(asked, digest)
             if ends.told is None:
                 ends.open(array, into, shows_source=shows_source)

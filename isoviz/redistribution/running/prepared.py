@@ -85,8 +85,8 @@ class PreparedRedistribution:
         """A note where a deviation from the prediction says little about the plan."""
         found = unmeasured_channels((sending.plan for sending in self.plan.sendings), self._engine.machine)
         origins, ranks = ", ".join(dict.fromkeys(found.values())), self._engine.transport.size
-        said = f"predicted without a measurement ({origins}); isoviz machine --measure --ranks {ranks} measures"
-        return [said] if found else []
+        note = f"predicted without a measurement ({origins}); isoviz machine --measure --ranks {ranks} measures"
+        return [note] if found else []
 
     def run(self, *, verify: bool = False, cancel: CancelToken | None = None) -> RedistributionReport:
         """Move everything once, together with all ranks. When it returns on any rank, all destinations are complete.
@@ -137,13 +137,13 @@ class PreparedRedistribution:
             BaseException: that of this rank, else that of the first rank that has one.
         """
         rank = self._engine.rank
-        said = None if error is None else picklable(for_others(error, rank), rank)
+        own_error = None if error is None else picklable(for_others(error, rank), rank)
         is_interrupted = error is not None and not isinstance(error, Exception)
-        told = self._meeting.gather(what, (said, is_interrupted, value), interruptible=False)
-        if any(interrupted for _, interrupted, _ in told):  # All ranks know it, and begin anew with their next call.
+        outcomes = self._meeting.gather(what, (own_error, is_interrupted, value), interruptible=False)
+        if any(interrupted for _, interrupted, _ in outcomes):  # All ranks know it, and begin anew with their next call.
             self._meeting.is_over = True
-        raise_first([each for each, _, _ in told], error)
-        return [each for _, _, each in told]
+        raise_first([each for each, _, _ in outcomes], error)
+        return [each for _, _, each in outcomes]
 
     def verify(self, cancel: CancelToken | None = None) -> BaseException | None:
         """Compare this rank's part of the destination with what the source holds, and return the error. No rank is waited for.

@@ -108,19 +108,19 @@ class RedistributionReport(Told):
             ("time", format_seconds(plan.seconds), format_seconds(self.seconds), format_ratio(self.seconds, plan.seconds)),
             ("rate", format_rate(plan.throughput), format_rate(self.throughput), ""),
         ]
-        told = []
+        lines = []
         busy = [run for run in self.runs if run.packed]
         for run in busy if len(busy) <= MOST_RANKS else ():
             sent = sum(each.bytes for each in plan.sent_by(run.rank))
             took = run.ended - run.began
             rate = f", {format_rate(sent / took)}" if took > 0 else ""
-            told.append(f"rank {run.rank} moved {format_bytes(sent)} in {format_seconds(took)}{rate}")
-        told += [f"note: {note}" for note in self.notes]
+            lines.append(f"rank {run.rank} moved {format_bytes(sent)} in {format_seconds(took)}{rate}")
+        lines += [f"note: {note}" for note in self.notes]
         parts: list[Part] = [
             Facts([("compared bit for bit", verified), ("moved", format_bytes(self.bytes)), ("time", rows[0][2])]),
             Picture("timeline_svg", (self.trace,)),
             Table(("", "predicted", "measured", "measured / predicted"), rows, numbers=(1, 2, 3)),
-            *([Points(told)] if told else []),
+            *([Points(lines)] if lines else []),
         ]
         line = f"{format_bytes(self.bytes)} from {plan.source} to {plan.destination}: {verified}"
         return Document("Run of a redistribution", parts, line)

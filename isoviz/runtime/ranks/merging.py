@@ -98,11 +98,11 @@ def merged(plan: Plan, machine: Machine, parts: Sequence[RankPart]) -> Report:
     found = {hop: measurement for part in with_part for hop, measurement in part.hops}
     hops = tuple(found[hop] for hop in range(len(plan.every_hop)))
     verified = next((part.verified for part in with_part if part.verified is not None), None)
-    said = dict.fromkeys(note for part in with_part for note in part.notes)
+    words = dict.fromkeys(note for part in with_part for note in part.notes)
     clocks = max(part.uncertainty for part in with_part)
     if clocks > 1e-6:
-        said[f"the clocks of the ranks agree to {1e6 * clocks:.0f} µs"] = None
-    notes = (*said, *notes_of(plan, machine))
+        words[f"the clocks of the ranks agree to {1e6 * clocks:.0f} µs"] = None
+    notes = (*words, *notes_of(plan, machine))
     trace, waited = merged_trace([(plan, parts)], moving=True), max(part.buffer_seconds for part in with_part)
     return Report(plan, max(0.0, last - first) + flush, flush, hops, verified, notes, trace, buffer_seconds=waited)
 
