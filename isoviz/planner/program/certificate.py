@@ -7,13 +7,13 @@ plan is from the most that its path sustains, and which constraint limits it.
 from __future__ import annotations
 
 import math
-import threading
 from collections import OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isoviz.checks import expect
 from isoviz.errors import InternalError, LimitError, TransferError
+from isoviz.forks import Lock
 from isoviz.machines import Machine, MachineLike, machine_argument
 from isoviz.planner.intermediate.intermediate_layouts import F
 from isoviz.planner.one_path.hop_facts import conversion_hop
@@ -158,7 +158,7 @@ def _space(problem: Problem, choice: Choice, names: dict[int, str]) -> tuple[Spa
 MOST_CERTIFICATES = 16
 """Certificates that are cached, those used last."""
 _CERTIFICATES: OrderedDict[tuple[Plan, Options], Certificate] = OrderedDict()
-_LOCK = threading.Lock()
+_LOCK = Lock()
 
 
 class Certificate:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections import OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from isoviz.forks import Lock
 from isoviz.machines import shortest_path
 from isoviz.planner.build_plan import make_plan
 from isoviz.planner.full import search
@@ -150,7 +150,7 @@ def _honest(solution: WholeSolution) -> str:
 MOST_SOLUTIONS = 16
 """Solutions that are cached: after planning a transfer, users often ask for its explanation."""
 _SOLUTIONS: OrderedDict[Hashable, WholeSolution | None] = OrderedDict()
-_LOCK = threading.Lock()
+_LOCK = Lock()
 
 
 def program(problem: Problem) -> Plan:

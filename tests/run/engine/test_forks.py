@@ -207,12 +207,15 @@ from isoviz.backends.disk import aio
 from isoviz.backends import pages
 from isoviz.figures.charts import svg
 from isoviz.planner.intermediate import layout_families
+from isoviz.planner.program import certificate
+from isoviz.planner.whole_program import program_planner
 from isoviz.planner.cache import CACHE
 from isoviz.runtime.ledger.ledger import Ledger
 from pathlib import Path
 
 book = Ledger(Path("nowhere"))
-locks = [aio._lock, pages._lock, svg._seen_lock, layout_families._LOCK, CACHE._lock, book._lock]
+planners = [layout_families._LOCK, certificate._LOCK, program_planner._LOCK, CACHE._lock]
+locks = [aio._lock, pages._lock, svg._seen_lock, book._lock, *planners]
 taken, over = threading.Event(), threading.Event()
 
 def holder():
