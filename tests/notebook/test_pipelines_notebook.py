@@ -50,7 +50,10 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.mark.full
 def test_nothing_is_shown_before_it_is_predicted(tmp_path: Path) -> None:
     new_folder(tmp_path, "ada", "a class")
-    assert run(tmp_path, {}) == {name: [] for name in DEMONSTRATIONS}
+    outputs = run(tmp_path, {})
+    assert {name: pictured(each) for name, each in outputs.items()} == dict.fromkeys(DEMONSTRATIONS, "")
+    for name, exercise in (("stored-and-forwarded", "4.1"), ("chunk-curve", "4.2")):
+        assert [each.text for each in outputs[name]] == [f"Answer {exercise} first, then run this cell again.\n"]
 
 
 @pytest.mark.full
@@ -71,5 +74,5 @@ def test_the_urgent_transfer_has_two_numbers(shown: dict[str, Any]) -> None:
 @pytest.mark.full
 def test_simulated_stands_above_measured_on_one_axis(shown: dict[str, Any]) -> None:
     report = pictured(shown["on-this-computer"])
-    assert "verified bit for bit" in report
+    assert "every byte verified" in report
     assert report.index("simulated") < report.index("measured / simulated")
