@@ -23,17 +23,17 @@ from isoviz.planner import Bundle, Options, Plan
 from isoviz.planner import plan as make_plan
 from isoviz.runtime.engine.driver import Driver
 from isoviz.runtime.engine.event import Event
-from isoviz.runtime.engine.execution import Execution
+from isoviz.runtime.engine.execution import Execution, notes_of_devices
 from isoviz.runtime.engine.idle_channels import IdleChannels
 from isoviz.runtime.engine.inline import KnownCopies, inline_of
 from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
 from isoviz.runtime.engine.open_devices import OpenedDevices, bundle_of
 from isoviz.runtime.engine.peers import Peers
 from isoviz.runtime.engine.prepared_plans import PreparedPlans
-from isoviz.runtime.engine.prepared_transfer import PreparedTransfer, never, opened
+from isoviz.runtime.engine.prepared_transfer import PreparedTransfer, go_on, never, opened
 from isoviz.runtime.engine.progress import setting, tell, watch
 from isoviz.runtime.pipeline import work_of
-from isoviz.runtime.trace.report import Report, notes_of
+from isoviz.runtime.trace.report import HopMeasurement, Report, notes_of
 from isoviz.runtime.trace.trace import RequestSpan, Trace, TransferSpan
 from isoviz.scheduling.pool import highest_priority_first
 from isoviz.scheduling.scheduler import Scheduler
@@ -260,7 +260,6 @@ class BaseEngine:
         """The event of a transfer that the scheduler carries out."""
         return self._submitted(plan, source, destination, priority, pipelined, cancel, self._driver.complete).event
 
-    @defer_interrupts()
     def run(
         self,
         plan: Plan,
@@ -304,7 +303,53 @@ class BaseEngine:
         checks.expect_token("run", cancel)
         if progress is not None:
             checks.expect_call("run, progress", progress, "a function or None")
-        verify = verify and chunks is None
+        if pipelined and progress is None and cancel is None and chunks is None and not (source is None or destination is None):
+            report = self._run_inline(plan, source, destination, verify)
+            if report is not None:
+                return report
+        return self._run(plan, source, destination, verify and chunks is None, progress, cancel, pipelined, chunks)
+
+    def _run_inline(self, plan: Plan, source: Any, destination: Any, verify: bool) -> Report | None:
+        """The report of a small plan that this thread carries out between arrays that came before.
+
+        None if the plan is not small, or the scheduler has to carry it out.
+        """
+        self._driver.home.require()
+        prepared = self._plans.of(plan)
+        inline = prepared.inline
+        if inline is None or not inline.may_submit or (ends := inline.kept_ends(plan, source, destination)) is None:
+            return None
+        moved: list[tuple[int, float, float]] = []
+
+        def carry_out() -> None:
+            start = time.perf_counter()
+            requests = ends.carry_out(prepared)
+            moved.append((requests, start, time.perf_counter()))
+
+        if not self._idle.borrow(inline.state, moved, carry_out):
+            return None
+        if verify:
+            self.devices.verify(ends.plan, ends.source, ends.destination, go_on)
+        (requests, start, end), number = moved[0], next(self._numbers)
+        span = _transfer_span(number, plan, self._work(plan, prepared, None, True, None), (start, start, end), "done", "")
+        trace = Trace((span,), (RequestSpan(number, 0, 0, 0, start, end),), "measured")
+        hops = (HopMeasurement(0, end - start, ends.plan.paths[0].bytes, requests),)
+        notes = (*notes_of_devices(prepared, ends.source, ends.destination), *notes_of(plan, self.machine))
+        return Report(plan, end - start, 0.0, hops, verify or None, notes, trace, route="inline")
+
+    @defer_interrupts()
+    def _run(
+        self,
+        plan: Plan,
+        source: Any | None,
+        destination: Any | None,
+        verify: bool,
+        progress: ProgressCallback | None,
+        cancel: CancelToken | None,
+        pipelined: bool,
+        chunks: int | None,
+    ) -> Report:
+        """The report of a plan that the scheduler carries out."""
         moved, arrived = threading.Event(), threading.Event()
         when_moved = setting(moved, arrived)
         told = arrived.set if progress is not None else None
@@ -331,7 +376,9 @@ class BaseEngine:
             notes = (*execution.notes, *notes_of(plan, self.machine))
             trace = _trace_of([execution], moving=True, flush_seconds=flush_seconds)
             hops, waited = execution.measured(flush_seconds), execution.buffer_seconds
-            return Report(plan, seconds, flush_seconds, hops, verified, notes, trace, buffer_seconds=waited)
+            return Report(
+                plan, seconds, flush_seconds, hops, verified, notes, trace, buffer_seconds=waited, route=execution.event.route
+            )
         except BaseException as error:
             if not self._driver.home.is_here:  # `progress` has forked and this is the child: the transfer is the parent's
                 left = True
@@ -418,9 +465,16 @@ def _trace_of(executions: Iterable[Execution], *, moving: bool = False, flush_se
         if moving and each.spans:
             times = each.spans.first, each.spans.first, each.spans.last + flush_seconds
         outcome, reason = each.outcome or "running", "" if each.error is None else str(each.error)
-        label, sizes = f"transfer {each.number}", tuple([(path.bytes, path.chunk_payload) for path in each.plan.paths])
-        several, payload = sizes if len(sizes) > 1 else (), max(full for _, full in sizes)
-        span = TransferSpan(each.number, label, each.work, each.plan.bytes, payload, *times, outcome, reason, several)
-        transfers.append(span._replace(emulated=each.plan.emulated))
+        transfers.append(_transfer_span(each.number, each.plan, each.work, times, outcome, reason))
         requests += each.spans
     return Trace(tuple(transfers), tuple(sorted(requests, key=lambda span: span.end)), "measured")
+
+
+def _transfer_span(
+    number: int, plan: Plan, work: Work, times: tuple[float, float | None, float], outcome: str, reason: str
+) -> TransferSpan:
+    """A transfer with the times at which it was submitted, got its buffers and ended."""
+    sizes = tuple([(path.bytes, path.chunk_payload) for path in plan.paths])
+    several, payload = sizes if len(sizes) > 1 else (), max(full for _, full in sizes)
+    label, emulated = f"transfer {number}", plan.emulated
+    return TransferSpan(number, label, work, plan.bytes, payload, *times, outcome, reason, several, emulated)

@@ -434,9 +434,7 @@ class Execution:
     @property
     def notes(self) -> tuple[str, ...]:
         """The notes of ends, memories and channels about this run."""
-        notes = [note for path in self.memories for memory in path for note in memory.notes]
-        notes += [note for channel in self.channels for note in channel.notes]
-        return (*self.source.notes, *self.destination.notes, *dict.fromkeys(notes))
+        return notes_of_devices(self.prepared, self.source, self.destination)
 
     def measured(self, flush_seconds: float) -> tuple[HopMeasurement, ...]:
         """The busy seconds, bytes and requests of every hop. Flushing the destination counts for the last hop of each path.
@@ -448,3 +446,10 @@ class Execution:
             HopMeasurement(at.hop, seconds + (flush_seconds if at.is_last else 0.0), at.path.bytes, requests, at.number)
             for at, seconds, requests in zip(self._hops, busy, self.requests, strict=True)
         )
+
+
+def notes_of_devices(prepared: PreparedPlan, source: Endpoint, destination: Endpoint) -> tuple[str, ...]:
+    """The notes of ends, memories and channels about a run."""
+    notes = [note for path in prepared.memories for memory in path for note in memory.notes]
+    notes += [note for channel in prepared.channels for note in channel.notes]
+    return (*source.notes, *destination.notes, *dict.fromkeys(notes))

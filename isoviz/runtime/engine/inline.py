@@ -11,7 +11,7 @@ from isoviz.planner import Transfer
 from isoviz.planner import plan as make_plan
 from isoviz.runtime.bundle_ends import destination_of, source_of
 from isoviz.runtime.engine.device_errors import of_opening, of_request, of_step, require_apart, tidied
-from isoviz.runtime.engine.prepared_transfer import opened
+from isoviz.runtime.engine.prepared_transfer import go_on, opened
 from isoviz.runtime.grips import array_at, form_of_bytes, is_plain
 from isoviz.scheduling.pool import first_come_first_served, highest_priority_first
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.planner import Instance, Options, Plan
     from isoviz.runtime.engine.prepared_plans import Inlined, PreparedPlan, PreparedPlans
+    from isoviz.runtime.engine.prepared_transfer import OpenEnds
     from isoviz.runtime.grips import Form
     from isoviz.runtime.protocols import Endpoint
     from isoviz.scheduling.pool import ChannelState
@@ -51,35 +52,39 @@ class Inline:
             getattr(memory, "lends_views", False) and _are_of_one_class(memory, "source", "destination", "lends_views")
             for memory in (prepared.memories[0][0], prepared.memories[0][-1])
         )
-        self._known: tuple[tuple[Form, Form], Callable[[], BaseException | None] | None] | None = None
-        """Where the arrays lay that came last, and what moves the bytes between them, if they came before."""
+        self._known: tuple[tuple[Form, Form], OpenEnds | None] | None = None
+        """Where the arrays lay that came last, and their open ends, if they came before."""
 
     def move(self, plan: Plan, source: Any, destination: Any) -> Callable[[], BaseException | None]:
-        """What carries out the transfer between two objects of the caller. It returns its error, that of a larger transfer.
+        """What carries out the transfer between two objects of the caller. It returns its error, that of a larger transfer."""
+        ends = self.kept_ends(plan, source, destination)
+        return partial(self._opened_and_moved, plan, source, destination) if ends is None else ends.move
 
-        Arrays that come again are not opened again. Their moves are used only while the caller has these arrays.
+    def kept_ends(self, plan: Plan, source: Any, destination: Any) -> OpenEnds | None:
+        """The open ends of two objects of the caller; None if they are other ones than those before, or must be opened again.
+
+        Arrays that come again are not opened again. Their ends are used only while the caller has these arrays.
         """
-        if is_plain(source) and is_plain(destination):
-            forms, known = (form_of_bytes(source), form_of_bytes(destination)), self._known
-            if known is None or known[0] != forms:
-                self._known = forms, None
-            elif known[1] is not None:
-                return known[1]
-            else:
-                self._known = known = forms, self._bound(plan, forms)
-                if known[1] is not None:
-                    return known[1]
-        return partial(self._opened_and_moved, plan, source, destination)
+        if not is_plain(source) or not is_plain(destination):
+            return None
+        forms, known = (form_of_bytes(source), form_of_bytes(destination)), self._known
+        if known is None or known[0] != forms:
+            self._known = forms, None
+            return None
+        ends = known[1]
+        if ends is None:
+            ends = self._bound(plan, forms)
+            self._known = forms, ends
+        return ends
 
-    def _bound(self, plan: Plan, forms: tuple[Form, Form]) -> Callable[[], BaseException | None] | None:
-        """The moves between two arrays; None if a device of the caller wants to see every transfer."""
+    def _bound(self, plan: Plan, forms: tuple[Form, Form]) -> OpenEnds | None:
+        """The open ends of two arrays; None if a device of the caller wants to see every transfer."""
         if self._prepared.receivers != (None, None) or not self._may_keep:
             return None
         try:
-            found = opened(plan, self._prepared, (array_at(forms[0]), array_at(forms[1])))
+            return opened(plan, self._prepared, (array_at(forms[0]), array_at(forms[1])))
         except Exception:  # noqa: BLE001  # the transfer says what is wrong
             return None
-        return None if found is None else found.move
 
     def _opened_and_moved(self, plan: Plan, source: Any, destination: Any) -> BaseException | None:
         transfer, memories, error = self._transfer, self._prepared.memories[0], None
@@ -97,7 +102,7 @@ class Inline:
                 transfer, copies = lying.transfer, prepared.taken(0, [*lying.copies(0, 0)], lying.bytes)[0]
             require_apart(transfer, here, there)
             step = _MOVES
-            self._channel.move(copies, here, there, _go_on)
+            self._channel.move(copies, here, there, go_on)
             step = _PUBLISHES
             there.flush()
             there.publish()
@@ -178,7 +183,3 @@ def inline_of(
 def _are_of_one_class(device: object, *names: str) -> bool:
     """Whether the same class defines all of these: a class derived from it may have changed what one of them does."""
     return len({next((kind for kind in type(device).__mro__ if name in vars(kind)), None) for name in names}) == 1
-
-
-def _go_on() -> None:
-    """Never stop: a small transfer takes microseconds."""

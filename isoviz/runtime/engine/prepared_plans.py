@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from isoviz.layouts import StridedCopy
     from isoviz.planner import Instance, PathPlan, Plan
     from isoviz.runtime.engine.open_devices import OpenedDevices
-    from isoviz.runtime.protocols import RealChannel, RealMemory
+    from isoviz.runtime.protocols import Endpoint, RealChannel, RealMemory
     from isoviz.scheduling.pool import ChannelState
     from isoviz.scheduling.work import Work
 
@@ -83,6 +83,16 @@ class Handling(NamedTuple):
     is_small: tuple[bool, ...]
 
 
+class KeptEnds(Protocol):
+    """The open ends of a small plan (`isoviz.runtime.engine.prepared_transfer.OpenEnds`). `plan` is the plan for them."""
+
+    plan: Plan
+    source: Endpoint
+    destination: Endpoint
+
+    def carry_out(self, prepared: PreparedPlan) -> int: ...
+
+
 class Inlined(Protocol):
     """What carries out a small plan in the caller's thread (`isoviz.runtime.engine.inline`)."""
 
@@ -90,6 +100,8 @@ class Inlined(Protocol):
     may_submit: bool
 
     def move(self, plan: Plan, source: Any, destination: Any) -> Callable[[], BaseException | None]: ...
+
+    def kept_ends(self, plan: Plan, source: Any, destination: Any) -> KeptEnds | None: ...
 
 
 class PreparedPlan:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from isoviz.planner import Plan
     from isoviz.runtime.engine.event import Event
     from isoviz.runtime.engine.prepared_plans import PreparedPlan
+    from isoviz.runtime.protocols import Endpoint
 
 
 class PreparedTransfer:
@@ -98,9 +99,14 @@ def _closed() -> Event:
 class OpenEnds:
     """The ends of a prepared transfer, opened, and the functions of its channel that move the bytes between them."""
 
-    def __init__(self, plan: Plan, moves: Sequence[Callable[[], object]], closing: Closing) -> None:
-        self._plan = plan
+    def __init__(
+        self, plan: Plan, ends: tuple[Endpoint, Endpoint], moves: Sequence[Callable[[], object]], closing: Closing
+    ) -> None:
+        self.plan = plan
+        """The plan for these ends, whose fields may lie otherwise (`Plan.lying`)."""
+        self.source, self.destination = ends
         self._moves = moves
+        self._copies: list[StridedCopy] | None = None
         self._closing = closing
 
     def move(self) -> BaseException | None:
@@ -110,6 +116,19 @@ class OpenEnds:
             BaseException: a signal came.
         """
         return self._called(self._moves)
+
+    def carry_out(self, prepared: PreparedPlan) -> int:
+        """Move the bytes of a single request in this thread. Returns the number of device requests.
+
+        Raises:
+            RunError: it failed. BaseException: a signal came.
+        """
+        if self._copies is None:
+            self._copies = prepared.taken(0, [*self.plan.copies(0, 0)], self.plan.bytes)[0]
+        try:
+            return prepared.channels[0].move(self._copies, self.source, self.destination, go_on)
+        except Exception as error:  # noqa: BLE001  # it is raised, typed
+            raise of_request(error, self._located)  # noqa: B904  # it has its cause already
 
     def begin(self) -> BaseException | None:
         """Call all functions but the last one, which waits for the end of a transfer on an asynchronous channel."""
@@ -132,7 +151,7 @@ class OpenEnds:
         tidied(self._closing.close)
 
     def _located(self, kind: type[RunError], message: str) -> RunError:
-        return kind(message, hop=0, channel=self._plan.hops[0].channel, chunk=0)
+        return kind(message, hop=0, channel=self.plan.hops[0].channel, chunk=0)
 
 
 def opened(plan: Plan, prepared: PreparedPlan, given: tuple[Any, Any]) -> OpenEnds | None:
@@ -162,7 +181,7 @@ def opened(plan: Plan, prepared: PreparedPlan, given: tuple[Any, Any]) -> OpenEn
         require_apart(plan.transfer, source, destination)
         moves = None if destination.durable else channel.prepared_move(_copies(plan, prepared), source, destination)
         if moves is None and not destination.durable and not channel.is_asynchronous:
-            moves = (partial(channel.move, _copies(plan, prepared), source, destination, _go_on),)
+            moves = (partial(channel.move, _copies(plan, prepared), source, destination, go_on),)
     except BaseException as error:
         tidied(closing.close)
         if isinstance(error, Exception):
@@ -171,7 +190,7 @@ def opened(plan: Plan, prepared: PreparedPlan, given: tuple[Any, Any]) -> OpenEn
     if moves is None:
         tidied(closing.close)
         return None
-    return OpenEnds(plan, moves, closing)
+    return OpenEnds(plan, (source, destination), moves, closing)
 
 
 def _copies(plan: Plan, prepared: PreparedPlan) -> list[StridedCopy]:
@@ -182,7 +201,7 @@ def _copies(plan: Plan, prepared: PreparedPlan) -> list[StridedCopy]:
     return prepared.taken(0, [copy for chunk in parts for part in chunk for copy in part], plan.bytes)[0]
 
 
-def _go_on() -> None:
+def go_on() -> None:
     """Never stop: a small transfer takes microseconds."""
 
 

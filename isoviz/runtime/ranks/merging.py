@@ -44,6 +44,7 @@ class RankPart:
     offset: float = 0.0
     uncertainty: float = 0.0
     buffer_seconds: float = 0.0
+    route: str = "scheduler"
 
     @classmethod
     def of(cls, execution: RankExecution, rank: int, flush_seconds: float, verified: bool | None) -> RankPart:
@@ -65,6 +66,7 @@ class RankPart:
             execution.notes if execution.is_open else (),
             execution.error,
             buffer_seconds=execution.buffer_seconds,
+            route=execution.event.route,
         )
 
     def on_clock(self, offset: float, uncertainty: float) -> RankPart:
@@ -104,7 +106,8 @@ def merged(plan: Plan, machine: Machine, parts: Sequence[RankPart]) -> Report:
         words[f"the clocks of the ranks agree to {1e6 * clocks:.0f} µs"] = None
     notes = (*words, *notes_of(plan, machine))
     trace, waited = merged_trace([(plan, parts)], moving=True), max(part.buffer_seconds for part in with_part)
-    return Report(plan, max(0.0, last - first) + flush, flush, hops, verified, notes, trace, buffer_seconds=waited)
+    seconds, route = max(0.0, last - first) + flush, with_part[0].route
+    return Report(plan, seconds, flush, hops, verified, notes, trace, buffer_seconds=waited, route=route)
 
 
 def merged_trace(runs: Sequence[tuple[Plan, Sequence[RankPart]]], *, moving: bool = False) -> Trace:

@@ -51,6 +51,7 @@ class Report(Told):
     - `trace`: the requests and transfers with their times.
     - `prediction`: the plan's prediction with its interval, if one is known.
     - `tried`: the plan with the rates that a trial just before the run measured for its hops, if there was a trial.
+    - `route`: how it was carried out, as `Event.route` says.
     - `record`: how trials did in earlier runs of this kind, if there was a trial.
     """
 
@@ -65,6 +66,7 @@ class Report(Told):
     tried: Plan | None = None
     record: TrialRecord | None = None
     buffer_seconds: float = 0.0
+    route: str = field(default="scheduler", compare=False)
 
     document = PublicMethod("isoviz.runtime.report_document", "report_document")
 
@@ -101,8 +103,8 @@ class Report(Told):
     def to_json(self) -> dict[str, Any]:
         """The plan's JSON object with the results added.
 
-        These are `verified`, `measured` and, for each hop, `measured_throughput`. If there was a trial, each hop also has
-        `trial_throughput`; `trial` has the seconds after it, and whether they are the prediction.
+        These are `verified`, `route`, `measured` and, for each hop, `measured_throughput`. If there was a trial, each hop also
+        has `trial_throughput`; `trial` has the seconds after it, and whether they are the prediction.
         """
         found = plan_to_json(self.plan)
         inside = [entry for path in found["paths"] for entry in path["hops"]]
@@ -114,6 +116,7 @@ class Report(Told):
             entry["requests"] = hop.requests
         found["hops"] = [{"path": hop.path, **entry} for entry, hop in zip(inside, self.hops, strict=True)]
         found["verified"] = self.verified
+        found["route"] = self.route
         found["measured"] = {
             "seconds": self.seconds,
             "throughput": self.throughput,

@@ -25,7 +25,7 @@ from run_cases import assumed_machine, elements, no_leaked_files, random_bytes
 from isoviz import Engine, FieldSpace, IndexSpace, Options, Plan, Transfer, plan
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.host.host_memory import HostMemory, HostStore, Memcpy
-from isoviz.errors import Cancelled, EngineClosed, InputError, RunError, TransferError
+from isoviz.errors import Cancelled, EngineClosed, InputError, RunError, TransferError, VerificationError
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Machine, Memory, MemoryKind
 from isoviz.runtime.device_bases import BaseChannel
 from isoviz.runtime.engine.device_errors import Closing
@@ -140,6 +140,115 @@ def test_arrays_that_come_again_and_change() -> None:
         rooms[0].resize(1024, refcheck=False)
         with pytest.raises(InputError):
             engine.submit(made, rooms[0], rooms[1]).wait(120)
+
+
+class Changed(ThisComputer):
+    """Host memory whose copies also call a function, in every way to move them."""
+
+    def __init__(self, call: Callable[[HostStore], object]) -> None:
+        super().__init__()
+        self._call = call
+
+    def channel(self, channel: Channel, source: Bound, destination: Bound) -> Any:
+        call = self._call
+
+        class Calling(Memcpy):
+            def move(self, copies: Any, here: Any, there: Any, check: Callable[[], None]) -> int:
+                found = super().move(copies, here, there, check)
+                call(there)
+                return found
+
+            def prepared_move(self, copies: Any, here: Any, there: Any) -> Any:
+                return (partial(self.move, copies, here, there, lambda: None),)
+
+        return Calling() if super().channel(channel, source, destination) else None
+
+
+def test_a_run_of_arrays_that_come_again_is_carried_out_by_its_caller() -> None:
+    """Its report says what that of the scheduler says."""
+    machine, space = row(), IndexSpace(x=64, y=8)
+    made = plan(Transfer.whole(space, BYTE, "m0", "<F, x, y>", "m1", "<F, y, x>"), machine, "full")
+    source, destination = ends(512)
+    destination = destination.reshape(64, 8)
+    with Engine(machine) as engine, Engine(machine, record=True) as scheduled:
+        for verify in (True, False, True):
+            mine, other = [[each.run(made, source, destination, verify=verify) for _ in range(3)] for each in (engine, scheduled)]
+            assert {report.route for report in other} == {"scheduler"} and mine[-1].route == "inline"
+            destination[:] = 0
+            source += 1
+            report = engine.run(made, source, destination, verify=verify)
+            np.testing.assert_array_equal(destination, source.reshape(8, 64).T)
+            assert report.to_json()["route"] == report.route == "inline"
+            for found in (mine[-1], report):
+                assert found.verified == other[-1].verified == (verify or None)
+                assert (found.notes, found.prediction, found.plan) == (other[-1].notes, other[-1].prediction, made)
+                assert found.seconds > 0 and found.hops[0].seconds == found.seconds == found.trace.seconds  # type: ignore[union-attr]
+                [hop], [wanted] = found.hops, other[-1].hops
+                assert replace(hop, seconds=0.0) == replace(wanted, seconds=0.0)
+                assert [span[1:4] for span in found.trace.requests] == [(0, 0, 0)]  # type: ignore[union-attr]
+                [transfer], [like] = found.trace.transfers, other[-1].trace.transfers  # type: ignore[union-attr]
+                assert transfer.work == like.work and transfer.outcome == like.outcome and transfer.nbytes == like.nbytes
+        assert len({report.trace.transfers[0].number for report in mine}) == 3  # type: ignore[union-attr]
+        for option in ({"progress": lambda _: None}, {"cancel": threading.Event()}, {"pipelined": False}, {"chunks": 1}):
+            assert engine.run(made, source, destination, **option).route == "scheduler"  # type: ignore[arg-type]
+
+
+def test_a_run_that_is_carried_out_by_its_caller_is_verified() -> None:
+    machine, is_wrong = row(), threading.Event()
+
+    def change(store: HostStore) -> None:
+        if is_wrong.is_set():
+            store.array[77] ^= 1
+
+    made, (source, destination) = along(machine, 512), ends(512)
+    with Engine(machine, Changed(change)) as engine:
+        assert [engine.run(made, source, destination).route for _ in range(3)][-1] == "inline"
+        is_wrong.set()
+        for _ in range(2):
+            with pytest.raises(VerificationError, match="x=77"):
+                engine.run(made, source, destination)
+        assert engine.run(made, source, destination, verify=False).verified is None
+        is_wrong.clear()
+        assert engine.run(made, source, destination).verified
+
+
+def test_a_run_that_its_caller_carries_out_fails_as_others_do() -> None:
+    machine, said = row(), []
+
+    def fail(_: HostStore) -> None:
+        raise OSError("no luck")
+
+    made, (source, destination) = along(machine, 512), ends(512)
+    with Engine(machine, Changed(fail)) as engine:
+        for _ in range(3):
+            with pytest.raises(RunError) as caught:
+                engine.run(made, source, destination)
+            said.append((str(caught.value), caught.value.hop, caught.value.channel, caught.value.chunk))
+            assert engine.held_bytes == 0
+    assert len(set(said)) == 1 and said[0][1:] == (0, made.hops[0].channel, 0)
+    with pytest.raises(EngineClosed):
+        engine.run(made, source, destination)
+
+
+def test_ctrl_c_in_a_run_that_its_caller_carries_out() -> None:
+    machine, interrupts = row(), threading.Event()
+
+    def press(_: HostStore) -> None:
+        if interrupts.is_set():
+            interrupts.clear()
+            os.kill(os.getpid(), signal.SIGINT)
+
+    made, (source, destination) = along(machine, 512), ends(512)
+    before = signal.getsignal(signal.SIGINT)
+    with Engine(machine, Changed(press)) as engine:
+        for _ in range(4):
+            interrupts.set()
+            with pytest.raises(KeyboardInterrupt):
+                engine.run(made, source, destination)
+            destination[:] = 0
+            assert engine.run(made, source, destination).verified
+            np.testing.assert_array_equal(source, destination)
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_arrays_are_not_kept() -> None:
