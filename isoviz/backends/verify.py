@@ -7,6 +7,7 @@ as integers, so NaNs and negative zeros must match exactly.
 from __future__ import annotations
 
 import itertools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -189,7 +190,13 @@ def _long_in(orders: Sequence[Sequence[tuple[K, int]]], most: int) -> dict[K, in
 
     An order is a sequence of names, fastest first, with the lengths that they may have.
     """
-    length = {name: 1 for order in orders for name, _ in order}
+    whole: dict[K, int] = {}
+    for order in orders:
+        for name, longest in order:
+            whole[name] = max(longest, whole.get(name, 1))
+    if math.prod(whole.values()) <= most:  # nothing stops a length from growing
+        return whole
+    length = dict.fromkeys(whole, 1)
     turns = itertools.cycle(orders)
     volume, idle = 1, 0
     while idle < len(orders):
