@@ -266,6 +266,11 @@ def _chosen(text: str, home: str | None) -> Ledger:  # noqa: ARG001  # `~` in th
     return _ledger(expanded(text))
 
 
+@lru_cache(maxsize=16)
+def _kept_in(folder: Path) -> Ledger:
+    return _ledger(folder / "runs.jsonl")
+
+
 def ledger() -> Ledger | None:
     """The user's ledger; None if `ISOVIZ_LEDGER` says `off`, or no cache folder is writable."""
     chosen = os.environ.get(VARIABLE, "").strip()
@@ -274,7 +279,7 @@ def ledger() -> Ledger | None:
     if chosen:
         return _chosen(chosen, os.environ.get("HOME"))
     folder = cache_folder()
-    return None if folder is None else _ledger(folder / "runs.jsonl")
+    return None if folder is None else _kept_in(folder)
 
 
 def recording() -> Ledger | None:

@@ -35,7 +35,7 @@ TOGETHER = "together"
 _FactsOfHop = tuple[str, str, str, str, float, float]
 """The members of a `LedgerHop` but the last one."""
 _OWNER = "ledger entry"
-_IN_ONE_LINE = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+_IN_ONE_LINE = json.JSONEncoder(check_circular=False, allow_nan=False, separators=(",", ":")).encode
 
 
 def _words(kind: str) -> str:
