@@ -314,10 +314,7 @@ def submitted_ends(world: World, seed: str, _count: int) -> dict[str, Any]:
                 said[name] = "ok"
 
         def usual(name: str) -> None:
-            for _ in range(4):
-                case.start().wait(120)
-                case.check()
-                engine.barrier()
+            on_lane(world, engine, case)
             said[f"after {name}"] = case.latest.route
 
         usual("nothing")
@@ -349,15 +346,23 @@ def submitted_ends(world: World, seed: str, _count: int) -> dict[str, Any]:
     return {str(rank): each for rank, each in enumerate(engine_words(world, said))}
 
 
+def on_lane(world: World, engine: RankEngine, case: SubmittedCase) -> None:
+    """Carry out a transfer until it goes over a lane on both ranks: how soon they have one depends on how busy they are."""
+    for _ in range(200):
+        case.start().wait(120)
+        case.check()
+        engine.barrier()
+        if {each["route"] for each in engine_words(world, {"route": case.latest.route})} == {"lane"}:
+            return
+    raise AssertionError("no lane after 200 transfers")
+
+
 def closing(world: World, seed: str, which: int) -> dict[str, Any]:
     """A rank closes its engine while it has a transfer over a lane that the other one does not begin."""
     machine, engine = engine_of(world, seed, only_lanes=True)
     with engine:
         case = SubmittedCase(world, engine, direct_plan(random.Random(seed), machine, 2, (0, 1), 40), 1)
-        for _ in range(4):
-            case.start().wait(120)
-            engine.barrier()
-        assert case.latest.route == "lane"
+        on_lane(world, engine, case)
         error = None
         if world.rank == which:
             event = case.start()

@@ -1,6 +1,6 @@
 // The controls of the chip that is selected: its block, split, merge.
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "#lib/button.tsx";
 import { useId } from "#lib/use-id.ts";
 import { dimensionColour } from "#model/colours.ts";
@@ -97,8 +97,8 @@ function Digit({ parts, at, state, onChange }: StripProps & { state: DigitState 
   const begin = firstSplit(state);
   const [typed, setTyped] = useState<string | null>(null);
   const note = useId();
-  // A text belongs to one block: when that changes otherwise, the text is gone.
-  useEffect(() => setTyped(null), [block, own, kind]);
+  // A text belongs to one block: when that changes otherwise, the text is gone. At once, before anybody can type the next one.
+  useLayoutEffect(() => setTyped(null), [block, own, kind]);
   const entry = typed === null ? null : blockEntry(typed, kind === "inner" ? most : Math.max(1, state.extent - 1));
   const wrong = entry?.problem ?? null;
   const set = (value: number): void => onChange(withBlock(parts, at, value), own);

@@ -104,7 +104,7 @@ export function Grid(props: GridProps): JSX.Element {
   const fixedKey = JSON.stringify([...props.fixed]);
   const dimsKey = props.dims.join("\n");
   const blockKey = JSON.stringify([...(props.block ?? [])]);
-  useEffect(() => setView(null), [blockKey]);
+  useLayoutEffect(() => setView(null), [blockKey]);
   const geometry = useMemo((): Geometry | null => {
     const context = cells.current?.getContext("2d");
     if (size.width < 20 || size.height < 20 || ink === null || !context) return null;
