@@ -24,7 +24,7 @@ from isoviz.errors import FileError, InputError, show
 MOST_ATTEMPTS = 50
 """The most attempts at an exercise that are judged besides those kept as right: the first ones, and the last."""
 MOST_RIGHT = 200
-"""The most attempts kept as right that are judged. Nobody has so many who has not written the file by hand."""
+"""The number of right attempts that are judged at most. A file with more of them was written by hand."""
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,7 @@ def not_own(call: str, rank: int, what: str = "the VIC") -> InputError:
     return InputError(f"{call}: {what} of node {rank} is for the program on that node, while it runs")
 
 
-# Programs of many nodes in one process: each in a thread of its own, of which one runs at a time.
+# Programs of many nodes in one process. Each has a thread, and one thread runs at a time.
 
 
 class ProgramThread:

@@ -41,7 +41,7 @@ class ByHand:
 
 @dataclass(frozen=True)
 class PlanAnswer(Kind):
-    """A plan for `transfer` on `machine`: a pane, a plan, or whatever `shorthand` makes a `ByHand` of.
+    """A plan for `transfer` on `machine`: a pane, a plan, or a short form that `shorthand` turns into a `ByHand`.
 
     What a plan says of its own time and rate is not read. `has_chunk`: whether the chunk belongs to the answer. `path`: the
     memories of the path that is asked for; without it, any path is an answer.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def buffer_orders(transfer: Transfer, layouts: Sequence[Layout], source_fields: int) -> tuple[Linearization, ...]:
-    """The orders of the moved data in buffers with these layouts, of which the first `source_fields` have the source's fields."""
+    """The orders of the moved data in buffers with these layouts. The first `source_fields` buffers have the source's fields."""
     kinds = transfer.source_fields, transfer.fields
     return tuple([layout.on(transfer.space, kinds[place >= source_fields]) for place, layout in enumerate(layouts)])
 

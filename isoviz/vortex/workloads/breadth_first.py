@@ -65,7 +65,7 @@ def search_keys(edges: Whole, number: int = 64, seed: int = 0) -> Whole:
     """Different vertices to search from, each with an edge to another one.
 
     Raises:
-        InputError: there are not so many, or an argument is out of range.
+        InputError: there are fewer than that, or an argument is out of range.
     """
     count("search_keys", "number", number, low=1)
     joined = np.unique(edges[:, edges[0] != edges[1]])

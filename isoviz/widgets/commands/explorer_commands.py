@@ -443,7 +443,7 @@ def ask_verdict(
     """Judge what is on screen: the rows of the array, the layouts of both ends, the plan by hand (null: a planner plans), and the
     entry that is selected (null: none).
 
-    All of it goes with the command: what is judged is what the person saw, whatever else is on its way.
+    All of it goes with the command. So the verdict is about what the person saw, also while other changes are on their way.
     """
     now = state.settings
 
