@@ -1,8 +1,8 @@
-"""Chunks: the units that move through a pipeline (DESIGN: a run of consecutive blocks of the common suffix).
+"""Chunks: the units that move through a pipeline. A chunk is a run of consecutive blocks of the common suffix.
 
-The slowest components of an intermediate layout number its blocks. A chunk is a run of consecutive blocks. It is one contiguous
-byte range in every layout that ends with these components, and a few boxes of the index space. If `F` is one of these
-components, a block holds one field, and the size of a block depends on its field.
+The slowest components of an intermediate layout number its blocks. A chunk is one contiguous byte range in every layout that ends
+with these components, and a few boxes of the index space. If `F` is one of these components, a block holds one field, and the
+size of a block depends on its field.
 """
 
 from __future__ import annotations
@@ -170,10 +170,10 @@ class ChunkSequence:
         return (self[i] for i in range(len(self)))
 
     def of_bytes(self, first: int, end: int) -> tuple[tuple[ChunkPart, ...], tuple[tuple[ChunkPart, int, int], ...]]:
-        """The content of a range of bytes of the layout, where every block is one element (`outer`: all components).
+        """The content of a range of bytes of the layout. Every block must be one element (`outer`: all components).
 
-        The first answer is the elements that lie in it as a whole. The second one is up to two elements at its edges that are
-        cut, each with the bytes of it that the range holds: from the first number to the second one.
+        The first result holds the elements that lie in the range as a whole. The second one holds up to two elements that an edge
+        of the range cuts, each with the first byte of it in the range and the one after the last.
         """
         low, begun = self._block_at(first)
         high, more = self._block_at(end)

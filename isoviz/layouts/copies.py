@@ -41,7 +41,7 @@ class StridedCopy(NamedTuple):
         return math.prod(extent for extent, _, _ in self.loops)
 
     def spans(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """The bytes in the source and in the destination between which all of it lies: the first, and the one behind the last."""
+        """The range of bytes that it touches in the source and in the destination: the first byte, and the one after the last."""
         here = there = self.run
         for extent, from_here, to_there in self.loops:
             here += (extent - 1) * from_here
@@ -65,9 +65,9 @@ NOWHERE = -(1 << 62)
 class ListedCopy(StridedCopy):
     """A strided copy whose outermost loop is a table of offsets: entries that an index array names.
 
-    Entry i begins at byte `source_base` + `source_places[i]` of the source and at `destination_base` + `destination_places[i]`
-    of the destination; from there on its `run` and `loops` count. Both tables are int64 of shape (entries,), in bytes. They are
-    shared with other copies, and nobody writes to them. A million entries are one such value.
+    Entry i begins at byte `source_base` + `source_places[i]` of the source and at `destination_base` + `destination_places[i]` of
+    the destination; its `run` and `loops` count from there. Both tables are int64 of shape (entries,), in bytes. Copies share
+    them, so they must not be changed. A million entries are one such value.
     """
 
     source_base: int
@@ -107,7 +107,7 @@ class ListedCopy(StridedCopy):
 
     @property
     def bases(self) -> tuple[int, int]:
-        """What is added to the tables of the source and of the destination, in bytes."""
+        """`source_base` and `destination_base`: the bytes that are added to the tables."""
         return self.source_base, self.destination_base
 
     @property
@@ -149,11 +149,12 @@ class ListedCopy(StridedCopy):
 
     @cached_property
     def kept(self) -> dict[Any, Any]:
-        """What is found out about it once, by those that move it again and again."""
+        """Results that code which moves this copy repeatedly has computed once."""
         return {}
 
     def cut(self, parts: int, unit: int = 1) -> list[ListedCopy]:
-        """It in `parts` parts of about equal length, cut at multiples of `unit` entries; fewer where there are fewer entries.
+        """The copy in `parts` parts of about equal length, cut at multiples of `unit` entries; fewer parts if it has fewer
+        entries.
 
         The same call returns the same parts.
         """
@@ -176,19 +177,19 @@ class ListedCopy(StridedCopy):
 
     @cached_property
     def steps(self) -> tuple[int | None, int | None]:
-        """How far apart neighbours lie in the source and in the destination, in bytes; None where that differs."""
+        """The distance of neighbours in the source and in the destination, in bytes; None where it is not constant."""
         return step_of(self.source_places), step_of(self.destination_places)
 
     @property
     def joins_much(self) -> bool:
-        """Whether its entries are so often neighbours at both ends that its runs are far fewer, by a look at some of them."""
+        """Whether it has far fewer runs than entries, judged by a sample: neighbours at both ends join into one run."""
         if self.entries < 2 * _JOINED:
             return False
         parts = [self.part(low, low + _LOOK * _JOINED) for low in range(0, self.entries, -(-self.entries // 4))]
         return sum([each.run_count for each in parts]) * _JOINED <= sum([each.entries for each in parts])
 
     def runs(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Its adjacent entries joined: offsets in the source and in the destination, and lengths, all in bytes.
+        """The runs of adjacent entries: their offsets in the source and in the destination, and their lengths, all in bytes.
 
         Entries that lie one behind the other at both ends are one run. The `loops` begin at each of these offsets.
         """

@@ -80,7 +80,8 @@ def view_of_array(array: Any, dims: Sequence[str] | None = None) -> View:
     `dims` names the axes in order (default: …, `y`, `x`). Offsets count from the array's first element.
 
     Raises:
-        LayoutError: no layout has these strides (reversed or repeated axes, or a pitch that is no multiple of the faster stride).
+        LayoutError: no layout has these strides (reversed or repeated axes, or a pitch that is not a multiple of the faster
+            stride).
     """
     order = array_order(array, dims)
     layout = Layout((FIELDS, *map(Component, order.dims)))

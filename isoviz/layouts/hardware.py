@@ -1,9 +1,9 @@
 """What hardware sees of a layout: cache lines and pages, and the load of a warp of a GPU.
 
 A warp is 32 threads (lanes) that carry out one instruction. In a request every lane moves up to 16 bytes, which have to be
-adjacent and aligned. Global memory serves a request in sectors of 32 bytes. Shared memory has 32 banks of 4 bytes. It takes one
-turn for every different word in its fullest bank. A request of 8 bytes a lane is carried out for half a warp at a time, one of 16
-bytes for a quarter.
+adjacent and aligned. Global memory serves a request in sectors of 32 bytes. Shared memory has 32 banks of 4 bytes. A request
+takes one turn for every different word in its fullest bank. A request of 8 bytes per lane is carried out for half a warp at a
+time, a request of 16 bytes per lane for a quarter.
 """
 
 from __future__ import annotations

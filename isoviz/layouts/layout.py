@@ -73,13 +73,14 @@ class Layout:
 
     @classmethod
     def of(cls, array: Any, dims: Sequence[str] | None = None) -> Layout:
-        """The layout of an array: a NumPy array, an array on a GPU (CuPy, PyTorch, Numba), or any that DLPack hands over.
+        """The layout of an array: a NumPy array, an array on a GPU (CuPy, PyTorch, Numba), or any array that supports DLPack.
 
         `dims` names its axes in order (default: …, `y`, `x`; the last axis is x). So a C-order array of shape (3, 4) has
         `<F, x, y>` and a Fortran-order one `<F, y, x>`.
 
         Raises:
-            ArrayError: it is no such array, has a mask, or is not dense. `isoviz.layouts.view_of_array` accepts rows with gaps.
+            ArrayError: `array` is not such an array, has a mask, or is not dense. `isoviz.layouts.view_of_array` accepts rows
+                with gaps.
             LayoutError: the names do not fit its axes.
         """
         return cls((FIELDS, *map(Component, dense_order(array, dims).dims)))
@@ -258,7 +259,7 @@ class Linearization:
 
     @cached_property
     def padding(self) -> dict[str, int]:
-        """By dimension: the number of coordinates that complete its last block. The instance has room for them."""
+        """For each dimension, the number of coordinates that complete its last block. The instance has room for them."""
         return {
             part.dim: part.step * part.extent - self.space[part.dim] for part in self.parts if isinstance(part, Mode) and part.top
         }

@@ -32,12 +32,12 @@ class EntryList:
     """The numbers of entries along one dimension, in the order in which they move.
 
     `given` is an array of whole numbers with one axis, or a sequence of them; it is copied. `what` names it in errors. Two lists
-    are equal if they hold the same numbers. An entry may be in a list several times: the source may be read so, and a
-    destination refuses it.
+    are equal if they hold the same numbers. A list for the source may name an entry several times; a destination refuses such a
+    list.
 
     Raises:
-        ArrayError: it is no such array: masked, of truth values, with numbers that are not whole, or below 0.
-        EmptyArrayError: it is empty.
+        ArrayError: `given` is not such an array: it has a mask, truth values, fractions, or numbers below 0.
+        EmptyArrayError: `given` is empty.
     """
 
     KEYS: ClassVar = ("count", "digest", "steps", "zlib")
@@ -88,7 +88,7 @@ class EntryList:
 
     @cached_property
     def repeated(self) -> tuple[int, int] | None:
-        """Two places of the list that name the same entry, the first ones in order; None if all entries differ."""
+        """The first two places of the list that name the same entry; None if all entries differ."""
         indices = self.indices
         if bool((indices[1:] > indices[:-1]).all()):
             return None
@@ -113,7 +113,7 @@ class EntryList:
         return f"EntryList({self})"
 
     def to_json(self) -> dict[str, Any]:
-        """It as a JSON object: the differences of neighbours, compressed, and the digest."""
+        """A JSON object: the differences of neighbours, compressed, and the digest."""
         return dict(self._packed)
 
     @cached_property
@@ -128,7 +128,7 @@ class EntryList:
         """The list of an object that `to_json` made.
 
         Raises:
-            ArrayError: it is none, or its numbers are not those of its digest.
+            ArrayError: the object is invalid, or its numbers do not match its digest.
         """
         try:
             kind = np.dtype({"<i4": "<i4", "<i8": "<i8"}[data["steps"]])

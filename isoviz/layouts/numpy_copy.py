@@ -34,7 +34,7 @@ def apply(copies: Iterable[StridedCopy], source: Bytes, destination: Bytes) -> N
     """Move the bytes of strided copies between two one-dimensional, contiguous uint8 arrays.
 
     Raises:
-        InputError: it got something else.
+        InputError: an argument is not a strided copy or such an array.
         LayoutError: a copy reaches outside one of the arrays. No byte of that copy has been moved.
     """
     for end in (source, destination):

@@ -49,7 +49,7 @@ class IndexSpace:
     storage order; the layout does.
 
     Raises:
-        SpaceError: a name is invalid, a size is below 1 or no whole number, or there are more than 2⁶³ − 1 points.
+        SpaceError: a name is invalid, a size is not a whole number of at least 1, or there are more than 2⁶³ − 1 points.
     """
 
     dims: tuple[str, ...]
@@ -81,7 +81,7 @@ class IndexSpace:
 
     @classmethod
     def of(cls, sizes: Mapping[str, int] | IndexSpace) -> Self:
-        """The index space with these sizes; one that is given stays as it is. It also checks names that come from data."""
+        """The index space with these sizes. An `IndexSpace` is returned as it is; the names of any other mapping are checked."""
         if isinstance(sizes, cls):
             return sizes
         expect("index space", sizes, Mapping, "a size for each dimension, such as {'x': 64}")
@@ -122,8 +122,9 @@ def _sizes_text(sizes: Mapping[str, int]) -> str:
 class FieldSpace:
     """An ordered set of named fields with NumPy dtypes: `FieldSpace(re="float32", im="float32")`.
 
-    Types that the package ml_dtypes adds to NumPy may be given by name, too: `FieldSpace(v="bfloat16")`. Fields are packed: there
-    is no padding between them, unless as fields of its own (`of`). `|F|` (`nbytes`) is the sum of the field sizes.
+    Types that the package ml_dtypes adds to NumPy may be given by name, too: `FieldSpace(v="bfloat16")`. Fields are packed,
+    without padding between them. The gaps of a structured dtype become fields (`of`). `|F|` (`nbytes`) is the sum of the field
+    sizes.
 
     Raises:
         SpaceError: there is no field, or a dtype is unknown, holds Python objects, has no bytes, or needs ml_dtypes, which is not
@@ -164,7 +165,7 @@ class FieldSpace:
     def of(cls, dtypes: Mapping[str, Any] | np.dtype[Any] | FieldSpace) -> Self:
         """The field space with these dtypes. Names need not be Python identifiers.
 
-        A structured dtype gives its fields as they lie. Its gaps are fields of their own, which transfers leave out.
+        A structured dtype gives its fields in the order of their offsets. Each gap becomes a field, which transfers leave out.
 
         Raises:
             SpaceError: as for the constructor; or fields of the dtype overlap.
@@ -233,7 +234,7 @@ class FieldSpace:
         return len(self.names)
 
     def as_dict(self) -> dict[str, str]:
-        """Name → dtype as text, of which a field space makes an equal dtype (`isoviz.layouts.dtypes`)."""
+        """Name → dtype as text. A field space made from these texts has equal dtypes (`isoviz.layouts.dtypes`)."""
         return {name: dtype_text(dtype) for name, dtype in zip(self.names, self.dtypes, strict=True)}
 
     def __str__(self) -> str:

@@ -35,21 +35,22 @@ class Options:
     `slot_limit` bounds one slot (Isometry's TH) and `memory_limit` all buffers of the transfer, in bytes or as text such as
     "32MiB". `slots` is the number of slots of an intermediate buffer.
 
-    `paths` is the most paths of a plan, and `proxies` the most memories of each path between its ends; both are for `multipath`,
-    which raises NoPathError where every path stops in more memories.
+    `paths` is the largest number of paths of a plan. `proxies` is the largest number of memories of a path between its ends. Both
+    are for `multipath`, which raises NoPathError if every path stops in more memories.
 
-    `reuse` is how often the transfer will run, 1 by default. What is made ready once and kept between the runs is then paid once
-    (`OneTimeCost.kept`), so that the plan with the least time of all runs is another one. `prepare` is what reuse is at run time.
+    `reuse` is how often the transfer will run, 1 by default. The planner then minimises the time of all runs together, in which
+    costs that are kept between runs (`OneTimeCost.kept`) count once. At run time, `Engine.prepare` keeps what such a plan counts
+    on.
 
     `planning_time` bounds planning, in seconds. No clock is read: planning counts its steps, a million for a second
     (`isoviz.planner.planning_work`). So the same question has the same plan on every computer. A second of planning time takes
-    about a second on a computer of 2024 that does nothing else, longer on others. Without it the bound is `PLANNING_TIME`, in
-    `program` a minute; `auto` also stops where planning costs more than it can save. When the time is used up the best plan found
-    so far is returned, and says how far from the optimum it can be at most.
+    about a second on an idle computer of 2024. Without it the bound is `PLANNING_TIME`, for `program` a minute; `auto` also stops
+    where planning costs more than it can save. When the time is used up, the result is the best plan so far, and its `gap` says
+    how far it can be from the optimum.
 
     Raises:
-        InputError: an unknown planner, an invalid size or number of slots, paths, proxies or runs, or a planning time that is not
-            a number above 0.
+        InputError: the planner is unknown, a size or a number of slots, paths, proxies or runs is invalid, or the planning time
+            is not a number above 0.
     """
 
     planner: str = AUTO
@@ -86,10 +87,10 @@ class Options:
 
     @classmethod
     def given(cls, options: Options | None) -> Options:
-        """What a call got as its options; for None those that leave every choice to the machine.
+        """The options that were passed to a call. For None they are the options that leave every choice to the machine.
 
         Raises:
-            InputError: it got something else.
+            InputError: the argument is neither `Options` nor None.
         """
         if options is None:
             return _NONE

@@ -89,8 +89,9 @@ class PathPlan:
     start, in seconds; later starts save `kept` of it. `overlap` says whether hops work at the same time. `resources` names the
     shared resources of the path. `shares` holds, for each of them, the seconds of the resource that a byte costs on each hop.
 
-    The first `source_fields` buffers hold the fields in the order of the source, the others in that of the destination; where `F`
-    numbers the blocks, all buffers or none do. Without buffers it is 1 if chunks come in the order of the source's fields.
+    The first `source_fields` buffers hold the fields in the order of the source, the others in that of the destination. If `F`
+    numbers the blocks, it is 0 or the number of buffers. Without buffers it is 1 if chunks come in the order of the source's
+    fields.
     """
 
     transfer: Transfer
@@ -121,9 +122,10 @@ class PathPlan:
         """The predicted completion time of the first start: the exact time of this pipeline on an idle machine, with its short
         last chunk.
 
-        It is at most T and the latencies of the last chunk, and above T minus the time of one chunk through all hops. There are
-        three exceptions. If three or more hops share a resource, it may be slightly above T. If hops share a channel, it may be
-        above T, because they take turns (`isoviz.planner.time.schedule`). If padding moves too (`moved`), it may be well above T.
+        It is at most T plus the latencies of the last chunk, and more than T minus the time of one chunk through all hops. There
+        are three exceptions. If three or more hops share a resource, it may be slightly above T. If hops share a channel, it may
+        be above T, because they take turns (`isoviz.planner.time.schedule`). If padding moves too (`moved`), it may be well above
+        T.
         """
         return self.seconds_of(self.chunk_count)
 
@@ -134,12 +136,12 @@ class PathPlan:
 
     @property
     def mean_setup(self) -> float:
-        """The set-up time of a start in the mean of all, in seconds."""
+        """The mean of the set-up times of all starts, in seconds."""
         return self.setup if self.reuse == 1 else self.later.setup + self.kept / self.reuse
 
     @property
     def mean(self) -> float:
-        """The predicted completion time of a start in the mean of all: `seconds` where there is one."""
+        """The mean of the predicted completion times of all starts, in seconds."""
         return mean_of(self.seconds, self.later.seconds, self.reuse)
 
     def seconds_of(self, count: int) -> float:
@@ -171,7 +173,7 @@ class PathPlan:
         `request_bytes` is the length that requests should have.
 
         Raises:
-            InputError: it is no hop of this path, or `request_bytes` is no number of bytes.
+            InputError: `hop` is not a hop of this path, or `request_bytes` is not a number of bytes.
         """
         if not any(hop is each for each in self.hops):
             raise InputError(f"requests: expected a hop of this path, got {show(hop)}")
@@ -184,12 +186,12 @@ class PathPlan:
         return len({hop.channel for hop in self.hops}) < len(self.hops)
 
     def line(self, count: int | None = None, *, in_requests: bool = True) -> PathShape:
-        """The path with its first `count` chunks, all by default, for a prediction with shared channels and resources.
+        """The path with its first `count` chunks (None: all), for a prediction with shared channels and resources.
 
-        `in_requests`: whether chunks are cut into requests. It only matters where hops share a channel.
+        `in_requests` says whether chunks are cut into requests. This only matters if hops share a channel.
 
         Raises:
-            InputError: `count` is no number of chunks, or `in_requests` no flag.
+            InputError: `count` is not a number of chunks, or `in_requests` is not a bool.
         """
         checks.flag_argument("line", "in_requests", in_requests)
         count = self.chunk_count if count is None else checks.count("line", "count", count, high=self.chunk_count)
@@ -276,12 +278,13 @@ class PathPlan:
 
     @cached_property
     def order_changes(self) -> tuple[OrderChange, ...]:
-        """What every hop does to the order of the entries: keeps it, forms blocks, converts, dissolves or reorders blocks."""
+        """What each hop does to the order of the entries: it keeps the order, converts it, or forms, dissolves or reorders
+        blocks."""
         return tuple(order_change(*ends, block=self.block) for ends in pairwise(self.orders))
 
     @cached_property
     def block(self) -> dict[str, int]:
-        """The coordinates of a block of the path by dimension: of the smallest one that shows where the order turns."""
+        """The extents, by dimension, of the smallest block that shows where the order changes on the path."""
         return block_of(self.orders)
 
     @cached_property
@@ -353,7 +356,7 @@ class PathPlan:
 
     @cached_property
     def paces(self) -> tuple[PaceSetters, ...]:
-        """What sets the pace of the path; several where they tie."""
+        """What sets the pace of the path; several entries if they tie."""
         channels = [hop.channel for hop in self.hops]
         return paces(channels, self.rates, self.resources, self.shares) if self.overlap else paces(channels, self.rates)
 

@@ -30,16 +30,17 @@ class Plan(Told):
     """The result of `plan()`, for one machine (`machine_digest`).
 
     `paths` holds one or several paths. Each path moves its share of the data (`share`), and together they move every byte once.
-    `gap` is the largest share by which T can lie above the optimum, apart from the thousandth that `chunk_size` accepts for
-    larger chunks; None if nothing is proved. `emulated` names the memories of its paths that are emulated. `violations` holds the
-    limits that a plan by hand breaks (`isoviz.plan_by_path(…, over_limits=True)`), with what is needed and what is allowed.
+    `gap` is the largest share by which T can lie above the optimum, apart from the thousandth that the choice of larger chunks
+    may cost; None if nothing is proved. `emulated` names the emulated memories of the paths. `violations` holds the limits that a
+    plan by hand breaks (`isoviz.plan_by_path(…, over_limits=True)`), with what is needed and what is allowed.
 
     A plan with one path has the properties of that path: `plan.hops`, `plan.chunks`, `plan.order`. With several paths these raise
     TransferError; use `plan.paths` then.
 
     `plan.explain()`, `plan.simulate()` and `plan.run()` are `isoviz.explain(plan)`, `isoviz.simulate(plan)` and
     `isoviz.run(plan)`, with the same further arguments; `plan.save(path)` is `isoviz.planner.save_plan(plan, path)`.
-    `plan.to_json()` is `isoviz.planner.plan_to_json(plan)`, and `Plan.from_json(data)` makes an equal plan of it or of its text.
+    `plan.to_json()` is `isoviz.planner.plan_to_json(plan)`, and `Plan.from_json(data)` makes an equal plan from that object or
+    its text.
 
     Raises:
         TransferError: the shares of the paths leave a gap or overlap; the message names it.
@@ -73,7 +74,7 @@ class Plan(Told):
             raise TransferError("plan: its paths start differently often; expected one number of starts, of all")
 
     def lying(self, source: Instance | None, destination: Instance | None) -> Plan:
-        """The plan for ends whose fields lie otherwise (`Transfer.lying`); None: as its instance says. No decision changes.
+        """The plan for ends whose fields lie at other places (`Transfer.lying`). None: as the instance says. No decision changes.
 
         Raises:
             TransferError: an end lacks a field that moves.
@@ -111,7 +112,7 @@ class Plan(Told):
 
     @property
     def again(self) -> float:
-        """The predicted seconds of every later start, which finds ready what is kept (`OneTimeCost.kept`)."""
+        """The predicted seconds of every later start, which does not pay the kept costs again (`OneTimeCost.kept`)."""
         return self.later.seconds
 
     @property
@@ -121,7 +122,7 @@ class Plan(Told):
 
     @property
     def mean(self) -> float:
-        """The predicted seconds of a start in the mean of all: `seconds` where there is one."""
+        """The mean of the predicted seconds of all starts."""
         return mean_of(self.first, self.again, self.reuse)
 
     @property
@@ -131,7 +132,7 @@ class Plan(Told):
 
     @cached_property
     def later(self) -> Plan:
-        """The plan at a start after the first one: with the set-up that such a start pays, everything else alike."""
+        """The plan as a start after the first one runs it: with the set-up that such a start pays, and otherwise unchanged."""
         if not any(path.kept for path in self.paths):
             return self
         return replace(self, paths=tuple([path.later for path in self.paths]))
@@ -155,7 +156,8 @@ class Plan(Told):
 
     @property
     def setup(self) -> float:
-        """The set-up time of the channels at the first start, in seconds; the longest of several paths, set up together."""
+        """The set-up time of the channels at the first start, in seconds. Several paths are set up together: the longest time
+        counts."""
         return max(path.setup for path in self.paths)
 
     @property
@@ -195,9 +197,9 @@ class Plan(Told):
 
     @cached_property
     def slowest(self) -> tuple[frozenset[int], ...]:
-        """For each path, the numbers of its hops that set its pace; none where it has one hop.
+        """For each path, the numbers of the hops that set its pace; none for a path of one hop.
 
-        Where hops of a path tie, those on the link that all paths together use most.
+        If hops of a path tie, they are those on the link that all paths together use most.
         """
         return tuple(self._slowest_of(path) for path in self.paths)
 

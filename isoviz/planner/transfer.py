@@ -36,12 +36,12 @@ GivenEnd: TypeAlias = tuple[str, Layout | str]
 class Instance:
     """A collection of data in a memory: index space + field space + layout.
 
-    `layout` may be given as text. `path` names the file that holds it, where the memory is a file system. A file that is no
-    `.npy` holds its bytes, which begin at byte `offset` of it. None is byte 0, and refuses a file of another known format.
+    `layout` may be given as text. `path` names the file that holds it, where the memory is a file system. In a raw file the data
+    begin at byte `offset`. None means byte 0, and refuses a file of a known format other than `.npy`.
 
     Raises:
         NotationError, LayoutError: the layout is invalid, or does not fit the spaces.
-        TransferError: the offset is no whole number of bytes.
+        TransferError: the offset is not a whole number of bytes.
     """
 
     memory: str
@@ -72,7 +72,7 @@ class Instance:
         return self.layout.on(self.space, self.fields)
 
     def lying_as(self, fields: FieldSpace, layout: Layout) -> Instance:
-        """This instance with its fields where `fields` has them: with gaps between them, or in another order."""
+        """This instance with the fields at the places that `fields` gives them: with gaps between them, or in another order."""
         ours = self.fields
         if (ours.names, ours.starts, ours.nbytes) == (fields.names, fields.starts, fields.nbytes):
             return self
@@ -92,13 +92,13 @@ class Transfer:
     of the box, in the order of the source's dimensions. `source_origin` and `destination_origin` are the first coordinates of the
     box in each instance, in the order of that instance's dimensions. `field_names` names the fields that move.
 
-    `transfer.to_json()` is `isoviz.planner.transfer_to_json(transfer)`. `Transfer.from_json(data)` makes an equal transfer of it
-    or of its text. `Transfer.listed(source, destination, entries=…, to=…)` is the transfer of entries that index arrays name
-    (`isoviz.planner.listed_transfer`).
+    `transfer.to_json()` is `isoviz.planner.transfer_to_json(transfer)`. `Transfer.from_json(data)` makes an equal transfer from
+    that object or its text. `Transfer.listed(source, destination, entries=…, to=…)` is the transfer of entries that index arrays
+    name (`isoviz.planner.listed_transfer`).
 
-    `lying` are the ends as a run finds them, where the fields of an entry lie otherwise than the instances say: with gaps between
-    them, or in another order. The first and the last hop read and write there. Everything else follows from the instances, so
-    that all ranks have the same chunks and buffers, though each of them knows only its own end.
+    `lying` are the ends as a run finds them, if the fields of an entry lie at other places than the instances say: with gaps
+    between them, or in another order. The first and the last hop read and write there. Everything else follows from the
+    instances, so that all ranks have the same chunks and buffers although each rank knows only its own end.
 
     Raises:
         TransferError: the ends have different dimensions, the box leaves one of them, a field is unknown or has another dtype
@@ -190,10 +190,10 @@ class Transfer:
             >>> Transfer.whole(space, fields, source=("node0.dsk", "<F, x>"), destination=("node0.sys", "<x, F>")).nbytes
             256
 
-        The same in positions is `Transfer.whole(space, fields, "node0.dsk", "<F, x>", "node0.sys", "<x, F>")`.
+        With positional arguments it is `Transfer.whole(space, fields, "node0.dsk", "<F, x>", "node0.sys", "<x, F>")`.
 
         Raises:
-            InputError: an end is no memory with a layout. LayoutError, NotationError: as `Instance`.
+            InputError: an end is not a memory with a layout. LayoutError, NotationError: as `Instance`.
         """
         here = _given_end("source", source, source_layout)
         there = _given_end("destination", destination, destination_layout)
@@ -258,7 +258,7 @@ class Transfer:
 
     @property
     def as_they_lie(self) -> tuple[Instance, Instance]:
-        """Source and destination with their fields where a run finds them."""
+        """Source and destination with their fields as a run finds them (`lying`)."""
         return self.lying or (self.source, self.destination)
 
     def require_apart(self) -> None:
@@ -266,7 +266,7 @@ class Transfer:
 
     @property
     def orders(self) -> tuple[Transfer, ...]:
-        """What `plan` has to choose from where a kind of transfer leaves it a choice, the best of equals first."""
+        """The forms of this transfer among which `plan` chooses; of equally good ones it takes the first."""
         return (self,)
 
     @property

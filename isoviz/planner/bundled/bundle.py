@@ -92,9 +92,9 @@ class BundleEnd(Instance):
 class Bundle(Transfer):
     """Several transfers as one: one path, one set of one-time costs, one event (`bundle`).
 
-    `members` are the transfers, in their order in the stream. `order` is the end that gives their entries their order there, and
-    so in every buffer and message: members whose ends differ are converted by the first hop ("destination") or by the last one
-    ("source"). `plan` chooses where it is None. All other properties are those of the stream: a box is a range of its bytes.
+    `members` are the transfers, in their order in the stream. `order` names the end whose order the entries have in the stream,
+    and so in every buffer and message. Members whose ends differ are converted by the first hop ("destination") or by the last
+    one ("source"). If it is None, `plan` chooses. All other properties are those of the stream: a box is a range of its bytes.
     """
 
     members: tuple[Transfer, ...] = ()
@@ -126,7 +126,7 @@ class Bundle(Transfer):
         return {"bundle": [each.to_json() for each in self.members], "order": self.order}
 
     def part(self, box: Box) -> Transfer:
-        """A range of bytes of this one, in coordinates local to it."""
+        """A range of the bytes of this bundle, in coordinates local to it."""
         expect("transfer, part", box, Box, "a box")
         if box == Box.whole(self.space):
             return self
@@ -137,7 +137,7 @@ class Bundle(Transfer):
 
     @property
     def is_whole(self) -> bool:
-        """Whether all data of both ends move, in their order: never, as the members lie apart."""
+        """False: the members of a bundle lie apart."""
         return False
 
     @property
@@ -188,7 +188,7 @@ class Bundle(Transfer):
         return tuple(found)
 
     def stretches(self, end: int) -> list[tuple[int, int]]:
-        """The ranges of bytes of an end (0: the source) that its instances take where they lie, in order and apart."""
+        """The ranges of bytes that the instances of an end (0: the source) take: ascending, without overlap."""
         found = [
             (each.starts[end], each.starts[end] + each.transfer.as_they_lie[end].linearization.nbytes) for each in self.placed
         ]
@@ -214,7 +214,7 @@ class Bundle(Transfer):
     def mean_run(self, here: View, there: View, fields: Sequence[str]) -> float:  # noqa: ARG002  # as that of a transfer
         """The bytes that move on average between two gaps at an end, or at both; infinite without a gap.
 
-        Every member is a run of its own at least: it lies in a buffer of its own.
+        Each member counts as at least one run, because it lies in a buffer of its own.
         """
         if not isinstance(here, StreamView) and not isinstance(there, StreamView):
             return math.inf
@@ -265,22 +265,23 @@ class Bundle(Transfer):
 def bundle(transfers: Sequence[Transfer], *, priority: int | None = None) -> Transfer:
     """Several transfers between the same two memories as one transfer: one path, one set of one-time costs, one event.
 
-    They may have different index spaces, fields, layouts and boxes. A chunk holds as many small ones as fit, so that they share
-    messages: the structs of a simulation, or all layers of a KV cache. A bundle of one transfer is that transfer.
+    The transfers may have different index spaces, fields, layouts and boxes, such as the structs of a simulation or all layers of
+    a KV cache. A chunk holds as many small transfers as fit, so that they share messages. A bundle of one transfer is that
+    transfer.
 
         >>> space, fields = isoviz.IndexSpace(x=1024), isoviz.FieldSpace(a="float32")
         >>> layer = isoviz.Transfer.whole(space, fields, "node0.sys", "<F, x>", "node1.sys", "<F, x>")
         >>> plan = isoviz.plan(isoviz.bundle([layer] * 32), "two-node")
 
-    A run gets a list at each end, with an object for each transfer in this order; or one object, with the bytes of the instances
-    one after the other; or none. An end in a file system is one file, where its instances lie one after the other, or at the
-    offsets that they name.
-    `priority` is that of the bundle: by default the highest of the transfers.
+    At each end a run takes one of these: a list with an object for each transfer, in the same order; one object with the bytes of
+    all instances, one after the other; or nothing. An end in a file system is one file. Its instances lie there one after the
+    other, or at the offsets that they name. `priority` is the priority of the bundle, by default the highest of the transfers.
 
     Raises:
-        InputError: no transfers.
-        TransferError: there is none of them; one is a bundle itself, leads between other memories, or names another file, or a
-            file without an offset; or two of them write the same bytes of a file. The message names the transfer.
+        InputError: `transfers` is not a sequence of transfers.
+        TransferError: the sequence is empty; a transfer is itself a bundle, joins other memories, or names another file or a
+            file without an offset; source and destination are the same file; or two transfers write the same bytes of a file.
+            The message names the transfer.
     """
     given: tuple[Transfer, ...] = checks.items("bundle", transfers, "transfers")
     for number, each in enumerate(given):

@@ -53,25 +53,25 @@ def explain(
     target: float | None = None,
     turns: int | None = None,
 ) -> Explanation:
-    """Explain a plan, or plan a transfer and explain that plan: constraints, program, every candidate, and what makes rivals win.
+    """Explain a plan, or plan a transfer and explain that plan: constraints, program, candidates, and what would make rivals win.
 
-    For a plan, `machine` may be left out where this process knows it (`machine_of`), and `options` are those that the plan was
-    made with. For a transfer, `machine`, `planner` and `options` are as in `plan`. For a plan of several paths, the explanation
+    For a plan, `machine` may be left out if this process knows it (`isoviz.planner.machine_of`), and `options` are the options
+    of the plan. For a transfer, `machine`, `planner` and `options` are as in `plan`. For a plan of several paths, the explanation
     says why these paths and shares, and explains the path with the largest share (`Explanation.several`).
 
     A plan by hand (`isoviz.plan_by_path`) is explained as well: its constraints, with what they need and allow, and what its path
     sustains with the best blocks (`Explanation`).
 
-    `crossovers` is the number of best rivals for which the explanation says what would make them win. Each takes a few dozen
-    plans. A plan by hand has none. `turns` is its earlier name, until version 1.0. `target` is the throughput in bytes per
-    second for which constraints and block sizes are judged; by default what the plan sustains, and for a plan by hand what its
-    path can sustain.
+    `crossovers` is the number of best rivals for which the explanation says what would make them win. Each rival takes a few
+    dozen plans. A plan by hand has no rivals. `turns` is the earlier name of `crossovers`, until version 1.0. `target` is the
+    throughput in bytes per second for which constraints and block sizes are judged. By default it is what the plan sustains, and
+    for a plan by hand what its path can sustain.
 
     Raises:
-        InputError: the first argument is neither, a plan is explained with another planner, or as `plan`.
-        MachineError, NoPathError, LimitError, TransferError: as `plan`.
-        TransferError: a plan that was made for another machine.
-        LimitError: no block fits the limits on the path of a plan by hand.
+        InputError: the first argument is neither a transfer nor a plan, or a plan is given with another planner; or as `plan`.
+        MachineError, NoPathError: as `plan`.
+        LimitError: no block fits the limits on the path of a plan by hand; or as `plan`.
+        TransferError: the plan was made for another machine; or as `plan`.
         InternalError: the plan's throughput is above the bound of its path.
     """
     expect("explain", transfer, (Transfer, Plan), "a transfer or a plan")

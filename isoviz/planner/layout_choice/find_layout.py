@@ -58,21 +58,23 @@ def find_layout(
         >>> find_layout(space, fields, "node0.sys", uses, "two-node").best.layout
 
     Layouts are ranked by Σ weight × seconds over the uses, where seconds are those of the plan that `planner` makes. Candidates
-    are all orders of the dimensions and fields, with blocks in two dimensions, as far as the search comes. It is deterministic:
-    `most_plans` bounds it, no clock does. The best layout is the best of those that the search came to; of others it proves
-    nothing. Demands may keep it from coming to some: it goes from layout to layout, and from none that breaks a demand.
+    are orders of the dimensions and fields, with blocks in two dimensions. The search is deterministic: `most_plans` bounds it,
+    not a clock. The best layout is the best of those that the search reached; nothing is proved about others. The search goes
+    from one layout to its neighbours, but never on from a layout that breaks a demand. So demands can keep it from reaching some
+    layouts that meet them.
 
     `least_runs` are bytes that must be contiguous along a dimension, such as {"x": "64B"}. `most_padding` is the share of the
     array's bytes that blocks may add; with 0 blocks divide their dimension. `fields_together` keeps the fields of an entry
-    adjacent. `order` keeps the dimensions in this order, fastest first: all of them inside blocks, those that are cut among
-    blocks. `count` is the number of candidates in the result.
+    adjacent. `order` keeps the dimensions in this order, fastest first, both inside blocks and among blocks. `count` is the
+    number of candidates in the result.
 
-    `progress` is called with the result so far, with the first layout and whenever a better one is found. When `cancel` is set,
-    the result is the best so far.
+    `progress` is called with the result so far: for the first layout, and whenever a better one is found. When `cancel` is set,
+    the search stops and returns the result so far.
 
     Raises:
-        InputError: no use, an unknown planner, or no layout meets the demands. LayoutError, SpaceError, TransferError: a use
-            does not fit the array. MachineError, NoPathError: as `plan`. Cancelled: `cancel` was set at the start.
+        InputError: there is no use, the planner is unknown, or no layout meets the demands. LayoutError, SpaceError,
+            TransferError: a use does not fit the array. MachineError, NoPathError: as `plan`. Cancelled: `cancel` was set before
+            the first layout was planned.
     """
     if progress is not None:
         checks.expect_call("find_layout, progress", progress, "a function or None")

@@ -91,9 +91,10 @@ def plan(transfer: Transfer, machine: MachineLike, planner: str | None = None, o
     (`isoviz.planner.cache`).
 
     Raises:
-        InputError: an unknown planner, or no transfer, or no machine. MachineError: an unknown memory or preset.
-        NoPathError: no channels lead there. LimitError: no buffer within the limits is large enough.
-        TransferError: an instance larger than its memory.
+        InputError: the planner is unknown, or an argument is not a transfer or a machine. MachineError: an unknown memory or
+            preset.
+        NoPathError: no channels lead to the destination. LimitError: no buffer within the limits is large enough.
+        TransferError: an instance is larger than its memory.
     """
     chosen = None if planner is None else find_planner(planner)
     machine = check_arguments("plan", transfer, machine)
@@ -113,11 +114,12 @@ def plan(transfer: Transfer, machine: MachineLike, planner: str | None = None, o
 
 
 def machine_of(plan: Plan, machine: MachineLike | None = None) -> Machine:
-    """The machine that a plan was made for: `machine` if it is given, else the one that it was planned on or saved with in this
-    process, or the preset of that name.
+    """The machine that a plan was made for: `machine` if given, else the machine with which this process planned, loaded or saved
+    it, else the preset of that name.
 
     Raises:
-        InputError: the plan's machine is none of these. As `machine_argument`.
+        InputError: `machine` is None and this process does not know the machine of the plan.
+        MachineError, FileError: as `isoviz.machines.machine_argument`.
     """
     expect("machine_of", plan, Plan, "a plan")
     if machine is not None:
@@ -143,11 +145,11 @@ LARGEST_FILE = 128 << 20
 def save_plan(plan: Plan, path: str | Path, machine: MachineLike | None = None) -> None:
     """Write a plan and its machine into a file, which `load_plan` reads here or elsewhere.
 
-    The file is JSON: what `plan_to_json` gives, and the machine under "machine_file". `machine` may be left out where this
+    The file is JSON: the object of `plan_to_json`, with the machine under "machine_file". `machine` may be left out if this
     process knows the machine of the plan (`machine_of`).
 
     Raises:
-        InputError: this process does not know the machine. TransferError: the plan was made for another one.
+        InputError: this process does not know the machine. TransferError: the plan was made for another machine.
         FileError: the file cannot be written.
     """
     machine = machine_of(plan, machine)
@@ -162,7 +164,7 @@ def load_plan(path: str | Path) -> Plan:
     `plan.run(machine=…)`.
 
     Raises:
-        FileError: the file cannot be read. TransferError: it holds no plan, or the machine of another one. The message names the
+        FileError: the file cannot be read. TransferError: it holds no plan, or the machine of another plan. The message names the
             file and the place.
     """
     content = read_some(path, LARGEST_FILE + 1)
