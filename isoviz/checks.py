@@ -103,7 +103,7 @@ def timeout(value: object) -> float | None:
     """The longest time to wait that a caller gave, in seconds: None for ever, below 0 as 0.
 
     Raises:
-        InputError: it is no such number.
+        InputError: it is not such a number.
     """
     if value is None:
         return None
@@ -146,7 +146,7 @@ def items(call: str, value: object, words: str, error: type[InputError] = InputE
     """The parts of an argument of a call that is a collection; `words` name what it should be: "whole numbers".
 
     Raises:
-        InputError: it is no collection, or a text or a mapping; as `error`.
+        InputError: it is not a collection, or a text or a mapping; as `error`.
     """
     found = parts(value)
     if found is None:
@@ -182,7 +182,7 @@ def counts(call: str, value: object, *, low: int = 0) -> dict[str, int]:
     """An argument of a call that maps names to whole numbers of at least `low`; empty for None.
 
     Raises:
-        InputError: it is no such mapping.
+        InputError: it is not such a mapping.
     """
     if value is None:
         return {}

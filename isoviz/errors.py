@@ -183,7 +183,7 @@ class EmptyArrayError(ArrayError):
 
 
 class CommandError(InputError):
-    """A message of a browser that is no command of the explorer, or lacks what the command needs."""
+    """A message of a browser that is not a command of the explorer, or lacks what the command needs."""
 
 
 class FileError(InputError):

@@ -175,7 +175,7 @@ def sources_of(path: str | Path) -> tuple[Rights, ...]:
     """The rights of a file that a new file has its content from; none if the content is from a pipe.
 
     Raises:
-        FileError: it is no path.
+        FileError: it is not a path.
     """
     _check_path(path)
     return tuple(filter(None, [Rights.of(Path(os.path.realpath(path)))]))

@@ -202,7 +202,7 @@ def cpu_list(text: str) -> tuple[int, ...]:
     """The numbers in a list of the system such as `0-3,8`.
 
     Raises:
-        ValueError: the text is no such list.
+        ValueError: the text is not such a list.
     """
     found: list[int] = []
     for part in filter(None, text.strip().split(",")):

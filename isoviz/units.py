@@ -29,7 +29,7 @@ def parse_bytes(text: str | int) -> int:
     `KiB`, `MiB`, … and the bare letters are powers of 1024; `kB`, `MB`, … are powers of 1000.
 
     Raises:
-        TextError: the text is no size; the error points at the wrong character.
+        TextError: the text is not a size; the error points at the wrong character.
         InputError: the size is negative, 2⁶³ bytes or more, or no whole number of bytes.
     """
     value = _parsed(text) if isinstance(text, str) else _whole(text)
@@ -111,7 +111,7 @@ def parse_rate(text: str) -> float:
     """The bytes per second in `"3 GB/s"`, `"250MB/s"` or `"1.5e9"`. `kB`, `MB`, … are powers of 1000, `KiB`, `MiB`, … of 1024.
 
     Raises:
-        InputError: the text is no rate.
+        InputError: the text is not a rate.
     """
     return _quantity("rate", text, _RATES, "'3 GB/s' or '250 MB/s'")
 
@@ -120,7 +120,7 @@ def parse_seconds(text: str) -> float:
     """The seconds in `"5 µs"`, `"1.2 ms"`, `"20us"` or `"0.5"`.
 
     Raises:
-        InputError: the text is no duration.
+        InputError: the text is not a duration.
     """
     return _quantity("time", text, _SECONDS, "'5 µs' or '1.2 ms'")
 

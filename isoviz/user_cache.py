@@ -173,7 +173,7 @@ def _problem_of_folder(path: Path) -> str | None:
     """Why a folder is not this user's own, or cannot be written to; None if all is well. Nobody else may read it afterwards.
 
     Raises:
-        OSError: it is no folder, or cannot be opened.
+        OSError: it is not a folder, or cannot be opened.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

@@ -73,7 +73,7 @@ def _class_seed(args: argparse.Namespace) -> str | None:
     """The seed of the class, or None where none is given.
 
     Raises:
-        FileError: the file cannot be read, or it is no text. InputError: there is no text in it.
+        FileError: the file cannot be read, or it is not text. InputError: there is no text in it.
     """
     from isoviz.errors import FileError, InputError
     from isoviz.regular_files import read_some

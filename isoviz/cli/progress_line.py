@@ -1,4 +1,4 @@
-"""The progress of a run, on one line of a terminal; nothing if standard error is no terminal."""
+"""The progress of a run, on one line of a terminal; nothing if standard error is not a terminal."""
 
 from __future__ import annotations
 

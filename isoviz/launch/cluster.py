@@ -44,7 +44,7 @@ def attached(cluster: Any, count: int | None, address: str | None, watching: Wat
 
     Raises:
         MissingPartError: ipyparallel is not installed.
-        InputError: it is no cluster, or its engines are not the ranks of one MPI job, or are of another number.
+        InputError: it is not a cluster, or its engines are not the ranks of one MPI job, or are of another number.
         LaunchError: they cannot serve.
     """
     with _engines_of(cluster) as engines:

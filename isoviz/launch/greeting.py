@@ -81,7 +81,7 @@ def reach(address: str, secret: bytes, seconds: float) -> Wire:
     connections before it has read the first word of them.
 
     Raises:
-        NotUnderstood: the other end is no client of isoviz, or does not know the secret.
+        NotUnderstood: the other end is not a client of isoviz, or does not know the secret.
         ConnectionLost: each connection ended. LaunchError: there is nobody at this address.
     """
     last = time.monotonic() + seconds
@@ -102,7 +102,8 @@ def answer(connection: socket.socket, secret: bytes, last: float) -> Wire:
     """The worker's half of the proof, until the moment `last`. A connection that fails is closed.
 
     Raises:
-        ConnectionLost: the connection has ended. NotUnderstood: the other end is no isoviz client, or does not know the secret.
+        ConnectionLost: the connection has ended. NotUnderstood: the other end is not an isoviz client, or does not know the
+            secret.
     """
     try:
         mine = os.urandom(_NONCE)

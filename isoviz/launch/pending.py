@@ -30,7 +30,7 @@ class Failure:
         """What a rank has answered.
 
         Raises:
-            Exception: it is no such answer.
+            Exception: it is not such an answer.
         """
         pickled, words, where = answer.value()
         try:

@@ -50,7 +50,7 @@ class Listener:
         """A listener that other computers reach, if `host` is an address that they reach.
 
         Raises:
-            LaunchError: `host` is no address of this computer.
+            LaunchError: `host` is not an address of this computer.
         """
         try:
             found = socket.create_server((host, 0), backlog=_BACKLOG)

@@ -112,7 +112,7 @@ class Wire:
         """Wait for the first object of the other end.
 
         Raises:
-            ConnectionLost: the connection has ended. NotUnderstood: the object is no JSON.
+            ConnectionLost: the connection has ended. NotUnderstood: the object is not JSON.
         """
         (size,) = struct.unpack("!I", self._exactly(4))
         if size > _LARGEST_TEXT:

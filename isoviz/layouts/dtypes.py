@@ -65,7 +65,7 @@ def dtype_of(given: Any) -> np.dtype[Any]:
     """The dtype of what a user gives: anything that `numpy.dtype` takes, or the text of `dtype_text`.
 
     Raises:
-        ValueError: it is no dtype, or one of a package that is not installed; the message says which.
+        ValueError: it is not a dtype, or one of a package that is not installed; the message says which.
     """
     try:
         return _dtype_of_text(given) if isinstance(given, str) else np.dtype(given)

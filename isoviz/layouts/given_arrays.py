@@ -252,7 +252,7 @@ def dense_order(array: Any, dims: Sequence[str] | None = None) -> ArrayOrder:
     The array is in host memory or on a GPU (`isoviz.layouts.given_arrays`). No element is read.
 
     Raises:
-        ArrayError: it is no array that isoviz takes, or is not dense.
+        ArrayError: it is not an array that isoviz takes, or is not dense.
         LayoutError: the names do not fit its axes.
     """
     form = form_of(array, "array")
@@ -266,8 +266,8 @@ def array_order(array: Any, dims: Sequence[str] | None = None) -> ArrayOrder:
     """As `dense_order`, also for an array whose rows have gaps.
 
     Raises:
-        ArrayError: as `dense_order`; or no layout has its strides (reversed or repeated axes, or a pitch that is no multiple of
-            the faster stride). EmptyArrayError: it has no elements.
+        ArrayError: as `dense_order`; or no layout has its strides (reversed or repeated axes, or a pitch that is not a multiple
+            of the faster stride). EmptyArrayError: it has no elements.
         LayoutError: the names do not fit its axes.
     """
     form = form_of(array, "array")

@@ -57,7 +57,8 @@ def windows(runs: ArrayLike, window: int) -> Windows:
     """The windows of `window` bytes over runs of these lengths in bytes.
 
     Raises:
-        LayoutError: a run is no positive whole number of bytes, `window` is below 1, or there are more than `MOST_PIECES` pieces.
+        LayoutError: a run is not a positive whole number of bytes, `window` is below 1, or there are more than `MOST_PIECES`
+            pieces.
     """
     lengths = _lengths(runs)
     window = checks.count("windows", "window", window, low=1, error=LayoutError)
@@ -84,7 +85,8 @@ def agreed_window(source: ArrayLike, destination: ArrayLike, limit: int) -> int:
     the number of bytes that divides all runs. The receiver keeps the proposal if its own runs fit as well, or lowers it.
 
     Raises:
-        LayoutError: a run is no positive whole number of bytes, the ends have different numbers of bytes, or `limit` is below 1.
+        LayoutError: a run is not a positive whole number of bytes, the ends have different numbers of bytes, or `limit` is below
+            1.
     """
     limit = checks.count("windows", "limit", limit, low=1, error=LayoutError)
     own, theirs = _lengths(source), _lengths(destination)

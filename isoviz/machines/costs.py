@@ -128,7 +128,7 @@ def checked_costs(owner: str, costs: object) -> tuple[OneTimeCost, ...]:
     """The costs of a channel besides `setup` and `conversion_setup`.
 
     Raises:
-        MachineError: an item is no `OneTimeCost`, two costs have the same name, or a name is reserved for those two fields.
+        MachineError: an item is not a `OneTimeCost`, two costs have the same name, or a name is reserved for those two fields.
     """
     try:
         given = checks.items(owner, costs, "a list of OneTimeCost")

@@ -44,7 +44,7 @@ class _Kind(str):
         """The kind that `value` is or names.
 
         Raises:
-            MachineError: `value` is no registered kind. The message names `owner`, `field` and the registered kinds.
+            MachineError: `value` is not a registered kind. The message names `owner`, `field` and the registered kinds.
         """
         if isinstance(value, cls):
             return value
@@ -331,8 +331,8 @@ def register_channel_kind(
     copies, of GPUs or of disks where it is one of these, else none of its own.
 
     Raises:
-        MachineError: the name belongs to a kind with other properties, an end is no registered kind of memory, or a property has
-            the wrong type.
+        MachineError: the name belongs to a kind with other properties, an end is not a registered kind of memory, or a property
+            has the wrong type.
     """
     owner = f"channel kind {checks.show(name)}"
     checks.flag(owner, "crosses_nodes", crosses_nodes)

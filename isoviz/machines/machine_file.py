@@ -222,8 +222,8 @@ def machine_argument(call: str, machine: MachineLike) -> Machine:
 def machine_path(call: str, machine: object) -> str | None:
     """The path of the machine file that a caller means; None for the name of a preset.
 
-    Text that is no name of a preset is a path if it has a slash, ends in ".json", or names a file. A preset hides a file of the
-    same name: `"./local"` is the file.
+    Text that is not a name of a preset is a path if it has a slash, ends in ".json", or names a file. A preset hides a file of
+    the same name: `"./local"` is the file.
 
     Raises:
         InputError: it is no text and no path.

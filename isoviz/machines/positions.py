@@ -19,7 +19,7 @@ class Positions(Mapping[str, tuple[float, float]]):
     The unit is a CSS pixel at natural size. A memory without a position is placed by the drawing.
 
     Raises:
-        MachineError: a position is no pair of finite numbers.
+        MachineError: a position is not a pair of finite numbers.
     """
 
     __slots__ = ("_places",)
@@ -56,7 +56,7 @@ def checked_boxes(owner: str, given: object) -> tuple[str, ...]:
     """The names of the boxes around a part of a node, outermost first, such as `("socket 0", "PCIe switch 1", "GPU 1")`.
 
     Raises:
-        MachineError: `given` is no list of at most `DEEPEST` names, or a name has a slash, which separates names in texts.
+        MachineError: `given` is not a list of at most `DEEPEST` names, or a name has a slash, which separates names in texts.
     """
     if isinstance(given, str | bytes) or not isinstance(given, list | tuple):
         raise checks.FieldError(owner, "within", f"expected a list of boxes, outermost first, got {checks.show(given)}")

@@ -84,7 +84,7 @@ class Sampled:
     - `measured`: the samples before they were made monotone, if this changed them.
 
     Raises:
-        MachineError: there are no samples, runs do not grow, rates fall, or a value is no finite positive number.
+        MachineError: there are no samples, runs do not grow, rates fall, or a value is not a finite positive number.
     """
 
     samples: Samples
@@ -214,7 +214,7 @@ class LatencyBandwidth:
     The rate approaches `bandwidth` and never reaches it. Half of it is reached at `latency × bandwidth` bytes.
 
     Raises:
-        MachineError: latency or bandwidth is no finite positive number. A channel without latency is a `Constant`.
+        MachineError: latency or bandwidth is not a finite positive number. A channel without latency is a `Constant`.
     """
 
     latency: float
@@ -276,7 +276,7 @@ class Constant:
     """`bandwidth` bytes per second for all runs of at least one byte (Isometry, figure 5d). Below one byte the slope is 1.
 
     Raises:
-        MachineError: the bandwidth is no finite positive number.
+        MachineError: the bandwidth is not a finite positive number.
     """
 
     bandwidth: float
@@ -329,7 +329,7 @@ def monotone(samples: Iterable[Sequence[float]]) -> Samples:
     the fastest smaller one.
 
     Raises:
-        MachineError: there are no samples, runs do not strictly grow, or a value is no finite positive number.
+        MachineError: there are no samples, runs do not strictly grow, or a value is not a finite positive number.
     """
     best = 0.0
     hull = []

@@ -170,7 +170,7 @@ def measure_layouts(
     others, and its median counts.
 
     Raises:
-        InputError: `choice` is no result of `find_layout`, or was made for another machine. As `Engine.run`.
+        InputError: `choice` is not a result of `find_layout`, or was made for another machine. As `Engine.run`.
     """
     checks.expect_token("measure_layouts", cancel)
     found: tuple[MeasuredLayout, ...] = ()

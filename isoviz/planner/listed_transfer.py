@@ -196,7 +196,7 @@ def listed_transfer(
 
     Raises:
         TransferError: the lists differ in length, name an entry that is not there, or one of the destination twice; the message
-            names it. ArrayError: a list is no array of whole numbers. EmptyArrayError: a list is empty.
+            names it. ArrayError: a list is not an array of whole numbers. EmptyArrayError: a list is empty.
     """
     for given in (source, destination):
         expect("transfer", given, Instance, "an instance at each end")

@@ -62,7 +62,7 @@ def transfer_from_json(data: Mapping[str, Any] | str, where: str = "transfer") -
     """The transfer of a JSON object that `transfer_to_json` made, or of its text.
 
     Raises:
-        TransferError: the object is invalid; the message names the place. InputError: `where` is no text.
+        TransferError: the object is invalid; the message names the place. InputError: `where` is not text.
     """
     expect("transfer_from_json, where", where, str, "the name of the transfer for errors")
     return read_document(data, "a transfer", where, TransferError, _transfer)

@@ -414,7 +414,7 @@ def check_ends(transfer: Transfer, machine: Machine) -> None:
 
     Raises:
         MachineError: an unknown memory.
-        TransferError: an instance is larger than its memory, or names a file in a memory that is no file system.
+        TransferError: an instance is larger than its memory, or names a file in a memory that is not a file system.
     """
     for end, instance in (("source", transfer.source), ("destination", transfer.destination)):
         memory = machine.memory(instance.memory)

@@ -55,7 +55,7 @@ class TransferFile:
         """The file for another number of runs of its transfer (`Options.reuse`); None: what it says itself.
 
         Raises:
-            InputError: it is no such number.
+            InputError: it is not such a number.
         """
         return self if reuse is None else replace(self, options=replace(self.options, reuse=reuse))
 

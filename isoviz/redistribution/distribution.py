@@ -33,8 +33,8 @@ class Distribution:
     `ranks` are the ranks of the grid in its order; without it they are 0, 1, 2, …
 
     Raises:
-        DistributionError: a number of parts or a block is no whole number of at least 1, a block is given for a dimension that is
-            not spread, a rank stands twice, or the number of ranks is not that of the grid.
+        DistributionError: a number of parts or a block is not a whole number of at least 1, a block is given for a dimension that
+            is not spread, a rank stands twice, or the number of ranks is not that of the grid.
         SpaceError: a name is not valid for a dimension.
     """
 

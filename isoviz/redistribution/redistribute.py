@@ -175,7 +175,7 @@ def _check_ends(name: str, *ends: DistributedInstance) -> None:
 
 
 def _engine_here(name: str, source: DistributedInstance, destination: DistributedInstance, other_way: str = "") -> RankEngine:
-    """The engine of this rank. `other_way` says what can be done instead where this is no program of ranks."""
+    """The engine of this rank. `other_way` says what can be done instead where this is not a program of ranks."""
     needed = 1 + max((*source.ranks, *destination.ranks))
     if needed > 1 and not is_rank_program():
         ways = f"start this program with mpiexec -n {needed}{other_way.format(needed)}"

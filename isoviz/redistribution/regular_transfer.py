@@ -64,7 +64,7 @@ class Stretch(NamedTuple):
         return shifted if all(shifted.digit(step) is not None for step in steps) else None
 
     def digit(self, step: int) -> tuple[int, Terms] | None:
-        """⌊place / step⌋ as a constant and terms of u; None if that is no such sum."""
+        """⌊place / step⌋ as a constant and terms of u; None if that is not such a sum."""
         levels, advance = [jump for jump, _ in self.jumps], _advances(self.jumps)
         tops = (self.phase + self.count - 1) // levels[-1] + 1
         extents = [*(b // a for a, b in itertools.pairwise(levels)), tops]

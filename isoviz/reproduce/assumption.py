@@ -77,7 +77,7 @@ class Depends:
 
 
 class Sensitivity(NamedTuple):
-    """A figure as it is, and with an assumption halved and doubled. An assumption that is no number has one alternative."""
+    """A figure as it is, and with an assumption halved and doubled. An assumption that is not a number has one alternative."""
 
     assumption: str
     value: str

@@ -201,7 +201,7 @@ class Heap:
         """Add to a word of whole numbers of 4 or 8 bytes, atomically. Returns the word before. It wraps around at its limits.
 
         Raises:
-            InputError: there is no such rank or word, it is no such number, or it does not hold the value.
+            InputError: there is no such rank or word, it is not such a number, or it does not hold the value.
             RankLost: the rank is lost. RunError: the memory cannot be reached.
         """
         word = self._words.get((to, at)) if to.__class__ is int and at.__class__ is int else None

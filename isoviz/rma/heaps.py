@@ -33,7 +33,7 @@ def malloc(shape: int | tuple[int, ...], dtype: Any = "f8", *, words: str = "pro
     `ranks.call` runs.
 
     Raises:
-        InputError: it is no shape, or no such type.
+        InputError: `shape` or `dtype` is not of this kind.
         RankError: the ranks ask for different heaps, or a rank has no room. RankLost: a rank is lost.
         RunError: this rank has no room. MissingPartError: mpi4py is not installed.
     """
@@ -52,7 +52,7 @@ def share(array: Any, *, words: str = "processor") -> Heap:
     are changed by the server. `free` leaves the arrays as they are.
 
     Raises:
-        InputError: it is no such array.
+        InputError: it is not such an array.
         RankError: the ranks give different arrays, or a rank gives a wrong one. RankLost: a rank is lost.
         MissingPartError: mpi4py is not installed.
     """

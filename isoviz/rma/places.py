@@ -318,7 +318,7 @@ def room_for(into: Any, view: Array, call: str) -> Array:
     """Where a get puts what it finds: a new array, or `into`.
 
     Raises:
-        InputError: `into` is no array of the shape and type of the view that can be written to.
+        InputError: `into` is not an array of the shape and type of the view that can be written to.
     """
     if into is None:
         return np.empty(view.shape, view.dtype)

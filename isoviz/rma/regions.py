@@ -67,7 +67,7 @@ def checked(shape: tuple[int, ...], at: Any, call: str, *, writes: bool) -> tupl
     """An index of an array of some shape, as a tuple, and whether it has lists. NumPy takes it as it is.
 
     Raises:
-        InputError: it names something outside of the array, is no index, or with `writes` names an element twice.
+        InputError: it names something outside of the array, is not an index, or with `writes` names an element twice.
     """
     if (plain := _plain(shape, at)) is not None:
         return plain, False

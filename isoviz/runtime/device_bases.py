@@ -64,7 +64,7 @@ class BaseEndpoint(BaseStore):
         return self
 
     def comes_from(self, sources: tuple[Rights, ...]) -> None:
-        """Keep nothing: it is no file that others could open."""
+        """Keep nothing: it is not a file that others could open."""
 
     def flush(self) -> None:
         """Wait for nothing."""

@@ -33,7 +33,7 @@ def work_of(
     - `channels`: the real channels of the hops, which cut the requests. Without them, the rules of the described kinds apply.
 
     Raises:
-        InputError: `chunks` is below 1, or a number is no whole one.
+        InputError: `chunks` is below 1, or a number is not a whole one.
     """
     if chunks is not None:
         chunks = checks.count("run", "chunks", chunks, low=1)

@@ -182,7 +182,7 @@ class Recording:
         """The recording that `to_json` described.
 
         Raises:
-            InputError: `data` is no such object.
+            InputError: `data` is not such an object.
         """
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise InputError(f"recording: expected an object of format {FORMAT!r}, got {show(data)}")

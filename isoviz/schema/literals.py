@@ -27,7 +27,7 @@ def parse_literal(text: str) -> Any:
     """The value of a Python literal. Nothing is evaluated.
 
     Raises:
-        ValueError: the text is no such literal; the message says where.
+        ValueError: the text is not such a literal; the message says where.
     """
     reader = _Reader(text)
     value = reader.value(0)

@@ -129,7 +129,7 @@ class Moving:
         """Run `cycles` cycles after the warm-up (None: until a list is delivered), and give what came of them.
 
         Raises:
-            InputError: `cycles` is None, and the traffic is no list.
+            InputError: `cycles` is None, and the traffic is not a list.
         """
         if cycles is None and not self._listed:
             raise InputError("Switch.run, cycles: expected how many; only a list of packets has an end")

@@ -147,7 +147,7 @@ def words(call: str, values: Any) -> Whole:
     """Values of 8 bytes as the words of packets: a flat array of their bits.
 
     Raises:
-        InputError: they are no array of numbers of 8 bytes.
+        InputError: they are not arrays of numbers of 8 bytes.
     """
     try:
         array = np.atleast_1d(np.asarray(values))
@@ -168,7 +168,7 @@ def entries(place: Any, length: int) -> int:
 
 
 def not_sent_on(vic: int, address: int, word: int, links: int) -> RunError:
-    """The error of a packet that a VIC should send on, for the last of many times or with a word that is no header."""
+    """The error of a packet that a VIC should send on, for the last of many times or with a word that is not a header."""
     if links > MOST_LINKS:
         return RunError(
             f"VIC {vic}, address {address}: a packet has been sent on {MOST_LINKS:,} times; do the words form a ring?"

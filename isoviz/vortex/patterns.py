@@ -70,8 +70,8 @@ def transposed(
     It sets the group counter, and has a barrier before anybody sends a piece.
 
     Raises:
-        InputError: `rows` is no matrix of 8 or 16 bytes an element whose columns divide among the nodes, the result does not fit
-            in 32 MB, there are fewer rows of the result than pieces, or the counter or the order is wrong.
+        InputError: `rows` is not a matrix of 8 or 16 bytes an element whose columns divide among the nodes, the result does not
+            fit in 32 MB, there are fewer rows of the result than pieces, or the counter or the order is wrong.
     """
     call = "transposed"
     given = np.asarray(rows)

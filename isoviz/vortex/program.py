@@ -192,7 +192,7 @@ class Vic:
 
         Raises:
             InputError: a VIC does not exist, an address is beyond 32 MB, or lengths differ.
-            RunError: a word is no header, or a packet has been sent on 1,000 times.
+            RunError: a word is not a header, or a packet has been sent on 1,000 times.
         """
         host = self._host.own("send_on")
         host.send(*headers("send_on", vics, addresses, None, self.nodes, To.SEND_ON, words("send_on, values", values)), "DMA")

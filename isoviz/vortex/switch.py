@@ -33,7 +33,7 @@ class Switch:
     where the place is free (Gioiosa et al., section II).
 
     Raises:
-        InputError: `heights` is no power of two from 1 to 65,536, `angles` is not from 1 to 256, there is no input or output
+        InputError: `heights` is not a power of two from 1 to 65,536, `angles` is not from 1 to 256, there is no input or output
             angle, an angle is named twice or does not exist, or there are more than 2²³ nodes.
     """
 
@@ -82,7 +82,7 @@ class Switch:
         Without deflections, it is the latency at zero load less one cycle.
 
         Raises:
-            InputError: a port does not exist, deflections are no whole numbers from 0 on, or lengths differ.
+            InputError: a port does not exist, deflections are not whole numbers from 0 on, or lengths differ.
         """
         names = "source", "destination", "deflections"
         given = [

@@ -47,7 +47,7 @@ def message_of(names: Iterable[str]) -> Parts:
 
 
 def asked_for(content: object) -> list[str] | None:
-    """The names of the parts that a message asks for, none of another version; None where it is no such message."""
+    """The names of the parts that a message asks for, none of another version; None where it is not such a message."""
     if not isinstance(content, Mapping) or content.get("kind") != "parts":
         return None
     names = content.get("names")

@@ -75,11 +75,11 @@ def explore(
 
     Raises:
         InputError: an unknown example, place or pane, an example and a session at once, an end that is not a memory and a layout,
-            options for a machine that is no preset, or an array beside a space, fields, an example or a session. What is wrong
+            options for a machine that is not a preset, or an array beside a space, fields, an example or a session. What is wrong
             with a layout, a size or a memory is shown in the explorer, beside its control.
         FileError: the session file cannot be read, or holds no session; or the file of the array cannot be read, is damaged, or
             is neither a `.npy` file nor a photo.
-        ArrayError: `array` is no array, has a mask, or has no elements.
+        ArrayError: `array` is not an array, has a mask, or has no elements.
         MissingPartError: it is a photo, and Pillow is not installed.
     """
     checks.flag_argument("explore", "restore", restore)

@@ -55,7 +55,7 @@ def read_header(path: str | Path) -> NpyHeader:
     """The header of a `.npy` file.
 
     Raises:
-        FileError: the file is no `.npy` file, is damaged, holds Python objects, or is shorter than its header requires.
+        FileError: the file is not a `.npy` file, is damaged, holds Python objects, or is shorter than its header requires.
     """
     path = Path(path)
     descriptor, status = open_array_file(path)

@@ -53,7 +53,7 @@ def stored_array(
     from the shape. `fields` default to those of the dtype, or to `f0`, `f1`, … where the fields form an axis.
 
     Raises:
-        FileError: the file is no valid `.npy`, or layout, space or fields do not fit it.
+        FileError: the file is not a valid `.npy`, or layout, space or fields do not fit it.
     """
     path = Path(path)
     header = read_header(path)

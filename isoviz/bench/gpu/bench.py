@@ -317,7 +317,7 @@ class GpuTable(AimsTable):
         return {"measured_on": "a GPU" if self.is_real else FAKE, **super().to_json(), "missing": missing(self.rows)}
 
     def check_place(self, path: str) -> None:
-        """A table of the fake driver is no report of a GPU.
+        """A table of the fake driver is not a report of a GPU.
 
         Raises:
             InputError: it would be one of the measured reports.

@@ -162,7 +162,7 @@ def _hand_overs(count: int) -> float:
 
 
 class _Case(NamedTuple):
-    """A transfer, how NumPy moves between an end and the kept message, and the datatype of the end that is no message."""
+    """A transfer, how NumPy moves between an end and the kept message, and the datatype of the end that is not a message."""
 
     what: str
     transfer: Transfer

@@ -21,7 +21,7 @@ def _draw(source: random.Random) -> dict[str, Any]:
 
 
 def _draw_apart(source: random.Random) -> dict[str, Any]:
-    """Numbers on which the two slowest hops are no neighbours: one slot couples neighbours only."""
+    """Numbers on which the two slowest hops are not neighbours: one slot couples neighbours only."""
     while True:
         given = _draw(source)
         one, other = sorted(range(HOPS), key=given["hops"].__getitem__)[-2:]

@@ -96,7 +96,7 @@ def dimension_tokens(dims: Iterable[str]) -> dict[str, str]:
 
 
 def colour(token: str, theme: ThemeName = "light") -> str:
-    """The value of `token` in a theme ("auto" counts as light); values that are no token pass through."""
+    """The value of `token` in a theme ("auto" counts as light); values that are not a token pass through."""
     colours = TOKENS.get(token)
     if colours is None:
         return token

@@ -192,7 +192,7 @@ def placed(machine: Machine, places: Mapping[str, tuple[float, float]]) -> Machi
     """The machine with memories at these places of its drawing.
 
     Raises:
-        MachineError: there is no such memory, or a place is no pair of numbers.
+        MachineError: there is no such memory, or a place is not a pair of numbers.
     """
     return replace(machine, positions={**machine.positions, **places})
 

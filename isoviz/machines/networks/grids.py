@@ -73,7 +73,7 @@ class Grid(Topology):
         """The number of the router at some coordinates.
 
         Raises:
-            MachineError: they are no coordinates of a router.
+            MachineError: they are not coordinates of a router.
         """
         owner = f"topology {self.kind!r}"
         coordinates = checks.items(owner, coordinates, f"{len(self.sizes)} coordinates", MachineError)
@@ -184,7 +184,7 @@ class Torus(Grid):
     `Torus((4, 4, 4, 4, 2))` is half a rack of Blue Gene/Q. `open="AB"` has no wrap-around links in A and B.
 
     Raises:
-        MachineError: a size is no whole number ≥ 1, there are too many routers, or `open` names no dimensions.
+        MachineError: a size is not a whole number ≥ 1, there are too many routers, or `open` names no dimensions.
     """
 
     kind: ClassVar[str] = "torus"
@@ -209,7 +209,7 @@ class Mesh(Grid):
     """A mesh: a grid without wrap-around links. `Mesh((4, 8))`.
 
     Raises:
-        MachineError: a size is no whole number ≥ 1, or there are too many routers.
+        MachineError: a size is not a whole number ≥ 1, or there are too many routers.
     """
 
     kind: ClassVar[str] = "mesh"

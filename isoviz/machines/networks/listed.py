@@ -63,7 +63,7 @@ class ListedLinks(Topology):
     other, and data for others stop in the memory of a GPU between.
 
     Raises:
-        MachineError: there are no links, a link is no such pair or triple, joins a router to itself, stands twice, or has the
+        MachineError: there are no links, a link is not such a pair or triple, joins a router to itself, stands twice, or has the
             name of another link.
     """
 

@@ -266,7 +266,7 @@ class Network:
         return frozenset(self.dead_links), frozenset(map(self.topology.router, self.dead_routers))
 
     def works(self, link: Link) -> bool:
-        """Whether neither a link nor one of its routers is dead. MachineError if it is no link."""
+        """Whether neither a link nor one of its routers is dead. MachineError if it is not a link."""
         return self._works(checked_link(f"network {self.name!r}", link))
 
     def _works(self, link: Link) -> bool:
@@ -278,12 +278,12 @@ class Network:
         return filter(self._works, self.topology.links())
 
     def capacity(self, link: Link) -> float:
-        """The bytes of data per second that a link carries at most. MachineError if it is no link."""
+        """The bytes of data per second that a link carries at most. MachineError if it is not a link."""
         link = checked_link(f"network {self.name!r}", link)
         return self.link_rate * link.width / self.overhead
 
     def resource_name(self, link: Link) -> str:
-        """The name of the resource of a link. MachineError if it is no link."""
+        """The name of the resource of a link. MachineError if it is not a link."""
         link = checked_link(f"network {self.name!r}", link)
         return f"{self.name}:{link.name}"
 
@@ -319,7 +319,7 @@ class Network:
         """The links of the default route between two routers, by number; None if a dead part is in the way.
 
         Raises:
-            MachineError: one of them is no number of a router.
+            MachineError: one of them is not a number of a router.
         """
         links, routers = self._dead
         source, destination = self.topology.checked(source), self.topology.checked(destination)
@@ -370,7 +370,7 @@ class Network:
         Empty if a memory has no port, both are the same one, or a dead part is in the way.
 
         Raises:
-            InputError: an end is no memory.
+            InputError: an end is not a memory.
         """
         for end in (source, destination):
             checks.expect(f"network {self.name!r}", end, Memory, "a memory at each end")
@@ -385,7 +385,7 @@ class Network:
         return tuple([each.channel(self._channel_name(here, there, each), here, there, uses) for each in chosen])
 
     def channel_ends(self, name: object) -> tuple[str, str] | None:
-        """The memories that a channel of this name would join; None if it is no name of a channel of the network."""
+        """The memories that a channel of this name would join; None if it is not a name of a channel of the network."""
         ends, _, rest = name.partition(" ") if isinstance(name, str) else ("", "", "")
         here, _, there = ends.partition("->")
         if not self.has_port(here) or not self.has_port(there) or here == there:

@@ -62,8 +62,8 @@ class Places:
     - `sizes`: whole numbers that the shape is drawn with, such as the number of its rings.
 
     Raises:
-        MachineError: a place is no pair of numbers, a panel or an axis is none, `apart` is no number > 0, there are no points, or
-            the axes count another number of routers than the panels hold.
+        MachineError: a place is not a pair of numbers, a panel or an axis is none, `apart` is not a number > 0, there are no
+            points, or the axes count another number of routers than the panels hold.
     """
 
     points: tuple[Point, ...]

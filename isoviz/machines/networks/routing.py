@@ -43,7 +43,7 @@ class Routing(ABC):
         """Check that the rule suits a topology. Most rules suit any.
 
         Raises:
-            MachineError: it does not, or is no topology.
+            MachineError: it does not, or is not a topology.
         """
         if not isinstance(topology, Topology):
             raise MachineError(f"routing {self.kind!r}: expected a topology, got {told(topology)}")
@@ -52,7 +52,7 @@ class Routing(ABC):
         """The numbers of the routers in a call of `route`, whose arguments are checked. The rules of isoviz ask it first.
 
         Raises:
-            MachineError: the rule does not suit the topology, a router is none of it, or `works` cannot be called.
+            MachineError: the rule does not suit the topology, a router is not one of its routers, or `works` cannot be called.
         """
         self.check(topology)
         ends = topology.checked(source), topology.checked(destination)
@@ -76,7 +76,7 @@ def register_routing(made: type[Routing]) -> type[Routing]:
     """Register a kind of routing rule by its `kind`, for networks and machine files. Usable as a decorator of the class.
 
     Raises:
-        MachineError: another class has the kind, or it is no routing rule.
+        MachineError: another class has the kind, or it is not a routing rule.
     """
     register(_ROUTINGS, made, Routing, "routing rule")
     return made
@@ -125,7 +125,7 @@ class DimensionOrder(Routing):
     what `PAMI_ROUTING` sets on the machine.
 
     Raises:
-        MachineError: there is no such zone, or a field is no whole number.
+        MachineError: there is no such zone, or a field is not a whole number.
     """
 
     kind: ClassVar[str] = "dimension order"
@@ -155,7 +155,7 @@ class DimensionOrder(Routing):
         is computed from the torus size and the distance.
 
         Raises:
-            MachineError: it is no torus or mesh, or a router is none of it.
+            MachineError: it is not a torus or mesh, or a router is not one of its routers.
         """
         source, destination = self.checked(grid, source, destination)
         return self._flexibility(grid, source, destination)
@@ -173,7 +173,7 @@ class DimensionOrder(Routing):
         Small messages take zone 2, large ones zone 0 between close routers and zone 1 between distant ones.
 
         Raises:
-            MachineError: it is no torus or mesh, a router is none of it, or `message_bytes` is no size.
+            MachineError: it is not a torus or mesh, a router is not one of its routers, or `message_bytes` is not a size.
         """
         source, destination = self.checked(grid, source, destination)
         if message_bytes is not None:
@@ -193,7 +193,7 @@ class DimensionOrder(Routing):
         It has all dimensions, also those in which the message has no way to go. In zones 2 and 3 it is the same for all pairs.
 
         Raises:
-            MachineError: it is no torus or mesh, or a router is none of it.
+            MachineError: it is not a torus or mesh, or a router is not one of its routers.
         """
         source, destination = self.checked(grid, source, destination)
         return self._order(grid, source, destination)

@@ -68,7 +68,7 @@ class Topology(ABC):
         """The number of a router that a caller gave. Every public method asks it; what walks over many links calls inner ones.
 
         Raises:
-            MachineError: it is no number of a router, such as a negative one.
+            MachineError: it is not a number of a router, such as a negative one.
         """
         if type(router) is int and 0 <= router < self.router_count:
             return router
@@ -120,7 +120,7 @@ def checked_link(owner: str, link: object) -> Link:
     """A link that a caller gave.
 
     Raises:
-        MachineError: it is no link, or has something else than a name, two numbers of routers and a width.
+        MachineError: it is not a link, or has something else than a name, two numbers of routers and a width.
     """
     if type(link) is Link and tuple(map(type, link)) == (str, int, int, float) and link.width == 1.0:
         return link  # almost every one, of many thousands
@@ -139,7 +139,7 @@ def register_topology(made: type[Topology]) -> type[Topology]:
     """Register a kind of topology by its `kind`, for networks and machine files. Usable as a decorator of the class.
 
     Raises:
-        MachineError: another class has the kind, or it is no topology.
+        MachineError: another class has the kind, or it is not a topology.
     """
     register(_TOPOLOGIES, made, Topology, "topology")
     return made

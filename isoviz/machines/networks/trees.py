@@ -125,7 +125,7 @@ class FatTree(Topology):
         """The route between two hosts that goes up by these choices, and down from there.
 
         Raises:
-            MachineError: one of the routers is no host, or there are no such choices on the way.
+            MachineError: one of the routers is not a host, or there are no such choices on the way.
         """
         owner = f"topology {self.kind!r}"
         choices = checks.items(owner, choices, "a whole number for each level", MachineError)
@@ -148,7 +148,7 @@ class FatTree(Topology):
         """The levels that a message between two hosts has to go up: to their nearest common switches.
 
         Raises:
-            MachineError: one of the routers is no host.
+            MachineError: one of the routers is not a host.
         """
         for each in (source, destination):
             checks.whole(f"topology {self.kind!r}", "host", each, high=self.host_count - 1)

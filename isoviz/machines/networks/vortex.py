@@ -34,7 +34,7 @@ class DataVortex(Topology):
     has 0.60 there where nodes send in the best order, and 0.17 in the worst one (`isoviz.vortex.Transposition`).
 
     Raises:
-        MachineError: `heights` is no power of two from 2 on, `angles` or `inputs` is out of range, or `share` is left out and
+        MachineError: `heights` is not a power of two from 2 on, `angles` or `inputs` is out of range, or `share` is left out and
             nothing was measured for such a switch.
     """
 

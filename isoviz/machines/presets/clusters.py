@@ -26,7 +26,7 @@ def sapling(nodes: int = 2, gpus: int = 1) -> Machine:
     2 GPUs each.
 
     Raises:
-        MachineError: `nodes` is no whole number from 1 to 128, or `gpus` is none from 0 to 16.
+        MachineError: `nodes` is not a whole number from 1 to 128, or `gpus` not one from 0 to 16.
     """
     return _cluster(
         "sapling",
@@ -45,7 +45,7 @@ def xstream(nodes: int = 2, gpus: int = 4) -> Machine:
     of one shared file system. The PCIe slot that the two GPUs of a K80 share is not modelled.
 
     Raises:
-        MachineError: `nodes` is no whole number from 1 to 128, or `gpus` is none from 0 to 16.
+        MachineError: `nodes` is not a whole number from 1 to 128, or `gpus` not one from 0 to 16.
     """
     return _cluster(
         "xstream",
@@ -64,7 +64,7 @@ def moonlight(nodes: int = 2, gpus: int = 2) -> Machine:
     GPUs each. `.dsk` is the node's view of one shared file system.
 
     Raises:
-        MachineError: `nodes` is no whole number from 1 to 128, or `gpus` is none from 0 to 16.
+        MachineError: `nodes` is not a whole number from 1 to 128, or `gpus` not one from 0 to 16.
     """
     return _cluster(
         "moonlight",

@@ -35,7 +35,7 @@ def dgx_h100_pair(gpus: int = figures.GPUS) -> Machine:
     switch.
 
     Raises:
-        MachineError: `gpus` is no whole number from 1 to 8.
+        MachineError: `gpus` is not a whole number from 1 to 8.
     """
     pairs = checks.whole("preset 'dgx-h100-pair'", "gpus", gpus, low=1, high=figures.GPUS)
     nodes = ("node0", "node1")

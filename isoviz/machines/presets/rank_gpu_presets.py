@@ -39,7 +39,7 @@ def with_gpus(ranks: Machine, gpus: object, gpu_memory: object, computer: Machin
     measured machine of one node, or assumed if it is None or has no GPU. In the model, the GPUs of different ranks share nothing.
 
     Raises:
-        MachineError: `gpus` is no whole number from 0 to 16, or `gpu_memory` is something else.
+        MachineError: `gpus` is not a whole number from 0 to 16, or `gpu_memory` is something else.
     """
     count = checks.whole(_OWNER, "gpus", gpus, low=0, high=MOST_GPUS)
     if not isinstance(gpu_memory, str) or gpu_memory not in GPU_MEMORY:

@@ -82,7 +82,7 @@ def register_preset(info: PresetInfo) -> PresetInfo:
 
     Raises:
         MachineError: another preset with this name is registered.
-        InputError: `info` is no `PresetInfo`, or one of its fields is not what it should be.
+        InputError: `info` is not a `PresetInfo`, or one of its fields is not what it should be.
     """
     checks.expect("register_preset", info, PresetInfo, "a PresetInfo")
     checks.text("preset", "name", info.name, spaces=False)
@@ -155,7 +155,7 @@ def _unknown(name: object) -> str:
 
 
 def _key(name: str, options: dict[str, Any]) -> tuple[object, ...] | None:
-    """What a machine is kept by; None where an option is no plain value, which may change or not be comparable.
+    """What a machine is kept by; None where an option is not a plain value, which may change or not be comparable.
 
     The types belong to it: `nodes=True` is not `nodes=1`, and is refused.
     """

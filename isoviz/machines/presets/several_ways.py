@@ -111,7 +111,7 @@ def two_nics(nodes: int = 2) -> Machine:
     Both NICs of a node read and write the same registered memory.
 
     Raises:
-        MachineError: `nodes` is no whole number from 2 to 16.
+        MachineError: `nodes` is not a whole number from 2 to 16.
     """
     if type(nodes) is not int or not 2 <= nodes <= 16:
         raise MachineError(f"preset 'two-nics', nodes: expected 2 to 16, got {checks.show(nodes)}")

@@ -25,7 +25,7 @@ def workstation(gpus: int = 1) -> Machine:
     over PCIe. Host memory, drive and every link are shared resources.
 
     Raises:
-        MachineError: `gpus` is no whole number from 1 to 4.
+        MachineError: `gpus` is not a whole number from 1 to 4.
     """
     count = checks.whole("preset 'workstation'", "gpus", gpus, low=1, high=GPUS)
     return _machine("workstation", 1, count, WORKSTATION)
@@ -39,7 +39,7 @@ def gh200(nodes: int = 2) -> Machine:
     pinned memory.
 
     Raises:
-        MachineError: `nodes` is no whole number from 1 to 128.
+        MachineError: `nodes` is not a whole number from 1 to 128.
     """
     count = checks.whole("preset 'gh200'", "nodes", nodes, low=1, high=MOST_NODES)
     return _machine("gh200", count, 1, GH200)

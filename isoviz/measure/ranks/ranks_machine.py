@@ -78,7 +78,8 @@ def rank_hosts(owner: str, ranks: object, hosts: object) -> RankHosts:
     `owner` begins the messages of errors.
 
     Raises:
-        MachineError: `ranks` is no whole number from 1 to 128, there are more hosts than ranks, or not one host for every rank.
+        MachineError: `ranks` is not a whole number from 1 to 128, there are more hosts than ranks, or not one host for every
+            rank.
     """
     count = checks.whole(owner, "ranks", ranks, low=1, high=MOST_RANKS)
     if isinstance(hosts, str):

@@ -200,7 +200,7 @@ class LedgerEntry:
         """The entry that `to_json` described. Fields that a later version has added are ignored.
 
         Raises:
-            InputError, KeyError, TypeError: `data` is no such object.
+            InputError, KeyError, TypeError: `data` is not such an object.
         """
         if data["format"] != FORMAT:
             raise InputError(f"{_OWNER}: expected format {FORMAT!r}")

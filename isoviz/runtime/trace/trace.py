@@ -363,7 +363,7 @@ class Trace(Told):
         """The trace that `to_json` described, from its object or the text of it.
 
         Raises:
-            InputError: `data` is no such object.
+            InputError: `data` is not such an object.
         """
         try:
             if isinstance(data, str):

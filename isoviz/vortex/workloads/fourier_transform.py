@@ -77,7 +77,7 @@ def sides(call: str, points: int, nodes: int) -> tuple[int, int]:
     """Rows and columns of the matrix.
 
     Raises:
-        InputError: points or nodes are no power of two, or there are too few points.
+        InputError: the number of points or of nodes is not a power of two, or there are too few points.
     """
     count(call, "points", points, low=1, high=1 << 50)
     if points & (points - 1) or nodes & (nodes - 1) or points < nodes**2:

@@ -53,7 +53,7 @@ def gups(system: System, updates: int = 1 << 15, table: int = 1 << 16, seed: int
     - `updates`: on each node; `table`: words of the table on each node, a power of two; `seed`: of the random words.
 
     Raises:
-        InputError: an argument is out of range, or the nodes are no power of two.
+        InputError: an argument is out of range, or the number of nodes is not a power of two.
         VerificationError: the table is not what NumPy makes of it.
     """
     expect("gups", system, System, "a system, as isoviz.vortex.simulated() or on_ranks() makes it")

@@ -38,7 +38,7 @@ def photo(path: str | os.PathLike[str]) -> np.ndarray[Any, Any] | None:
     """The pixels of a photo, upright: structs of shape (rows, columns).
 
     The fields are `COLOURS`, each a `uint8`, or `grey`. A palette and black and white are resolved; greys of more than 8 bits
-    keep their numbers. None where the file is no photo.
+    keep their numbers. None where the file is not a photo.
 
     Raises:
         FileError: the file cannot be read, is damaged, or has too many pixels.

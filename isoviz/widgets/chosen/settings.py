@@ -353,8 +353,8 @@ def settings_for(
 
     Raises:
         InputError: another place for runs, an end that is not a pair, no value for each name, a part of a dimension or a field
-            that is not there, a machine that is none of these, options for a machine that is no preset, or a file that cannot be
-            read or describes no machine.
+            that is not there, a machine that is none of these, options for a machine that is not a preset, or a file that cannot
+            be read or describes no machine.
     """
     if by_hand is not None:
         expect("by_hand", by_hand, ByHand, "an isoviz.widgets.ByHand or None")

@@ -102,8 +102,8 @@ def shown_array(given: Any) -> ShownArray:
     is shown as its bytes lie.
 
     Raises:
-        ArrayError: it is no array, has no elements, or has a mask. FileError: the file cannot be read, or is neither a NumPy file
-            nor a photo. MissingPartError: it is a photo, and Pillow is not installed.
+        ArrayError: it is not an array, has no elements, or has a mask. FileError: the file cannot be read, or is neither a NumPy
+            file nor a photo. MissingPartError: it is a photo, and Pillow is not installed.
     """
     pixels = photo(given) if isinstance(given, str | os.PathLike) else None
     is_file = pixels is None and isinstance(given, str | os.PathLike)
@@ -296,7 +296,7 @@ def _at(lying: _Lying, indices: list[Array]) -> tuple[Array, Array]:
 
 
 def _numbers(column: Any) -> np.ndarray[Any, np.dtype[np.float64]] | None:
-    """A column as numbers, one for each entry; None where it has none. What is no finite number is NaN."""
+    """A column as numbers, one for each entry; None where it has none. What is not a finite number is NaN."""
     plain = np.asarray(column)
     plain = plain.reshape(len(plain), -1)[:, 0] if plain.ndim > 1 else plain
     if plain.dtype.kind in "OSUV" and plain.dtype.isbuiltin != 2:

@@ -46,7 +46,7 @@ def without_envelope(content: object) -> dict[str, Any]:
     """What a message says of its command.
 
     Raises:
-        CommandError: it is no object.
+        CommandError: it is not an object.
     """
     if not isinstance(content, Mapping):
         raise CommandError(f"command: expected an object with a 'kind', got {show(content)}")

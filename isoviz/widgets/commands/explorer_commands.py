@@ -101,7 +101,7 @@ def set_machine_option(state: State, /, field: Literal["machine-option"], name: 
     """Enter an option of the preset.
 
     Raises:
-        InputError: the machine is no preset.
+        InputError: the machine is not a preset.
     """
     machine = state.settings.machine
     if not isinstance(machine, PresetMachine):

@@ -145,7 +145,7 @@ def linear_layout(
 ) -> Linearization | None:
     """The layout of one end on the spaces; None where it does not fit them. It is read even where the spaces are wrong.
 
-    A name that is no dimension is told before all else: what else is wrong with the text may follow from it.
+    A name that is not a dimension is told before all else: what else is wrong with the text may follow from it.
     """
     from isoviz.layouts import Layout
     from isoviz.layouts.notation import end_of

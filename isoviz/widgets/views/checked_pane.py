@@ -36,7 +36,7 @@ def answered(session: Session, ready: Callable[[State], bool], timeout: float | 
     """The state of a session once it has taken in the last gesture and is `ready`.
 
     Raises:
-        TimeoutError: it takes longer than `timeout` seconds. InputError: that is no time.
+        TimeoutError: it takes longer than `timeout` seconds. InputError: that is not a time.
         InternalError: something happened that should not have.
     """
     state = session.until(ready, checks.timeout(timeout), QUIET)

@@ -138,7 +138,7 @@ class _Alone(CheckedPane):
             editor.answer() == isoviz.Layout("<F, x, y>")
 
         Raises:
-            InputError: the text on screen is no layout, or one that does not fit; the message says what is wrong and where.
+            InputError: the text on screen is not a layout, or one that does not fit; the message says what is wrong and where.
             TimeoutError: it takes longer than `timeout` seconds.
         """
         layout: Layout = self._answered(State.has_layouts, timeout)

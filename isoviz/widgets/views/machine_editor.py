@@ -48,8 +48,8 @@ def _given(fixed: bool | MachineLike, choice: MachineChoice) -> Machine | None:
     """The machine whose parts stay; None where all of them may change.
 
     Raises:
-        InputError: `fixed` is no machine, or one with other parts than the machine that is chosen. MachineError, FileError: there
-            is no preset of that name, or the file describes no machine.
+        InputError: `fixed` is not a machine, or one with other parts than the machine that is chosen. MachineError, FileError:
+            there is no preset of that name, or the file describes no machine.
     """
     if fixed is False:
         return None

@@ -73,7 +73,7 @@ def hash_of(sources: Sequence[str], *about: str) -> str:
 def kept(function: Callable[..., Any], apart: str = "") -> Any:
     """Numba's `njit` without the GIL, for functions that Python calls; the compiled code is kept in `folder`.
 
-    A function that is no copy kernel is kept `apart` from them, in a folder of that name in there, and is complete by itself.
+    A function that is not a copy kernel is kept `apart` from them, in a folder of that name in there, and is complete by itself.
     """
     from numba import njit
     from numba.core import config as numba_config

@@ -42,7 +42,7 @@ def handle_of(store: Store) -> StoreHandle:
     """The handle of a store of another rank.
 
     Raises:
-        RunError: it is no store of another rank.
+        RunError: it is not a store of another rank.
     """
     if not isinstance(store, RemoteStore | MappedStore):
         raise RunError(f"{type(store).__name__}: channels between ranks write to stores that `reach` gave")

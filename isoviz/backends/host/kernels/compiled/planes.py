@@ -31,7 +31,7 @@ _lane_1, _lane_2, _lane_4, _lane_8 = (interleaver(size, LANE) for size in (1, 2,
 
 @njit(nogil=True, inline="always")
 def _element(source, destination, size):
-    """One element of any size, by two overlapping moves where the size is no power of two."""
+    """One element of any size, by two overlapping moves where the size is not a power of two."""
     if size == 4:
         move(source, destination, 4)
     elif size == 8:
