@@ -255,7 +255,7 @@ class Told:
         return str(self.document())
 
     def headline(self) -> str:
-        """What is told in one line."""
+        """The headline of the document."""
         document = self.document()
         return document.line or document.title
 

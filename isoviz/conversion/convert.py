@@ -174,14 +174,15 @@ def convert(
 ) -> Conversion:
     """Write the array in the file `source` to the file `destination` in another layout.
 
-    The source of a memory-mapped array is the file behind it. A source is a `.npy` by its first bytes, whatever its name; other
-    known formats, such as `.npz` and HDF5, are refused; every other file is raw. A destination is a `.npy` by its name.
+    A memory-mapped array stands for its file. The first bytes of a source decide whether it is a `.npy`, not its name. Other
+    known formats, such as `.npz` and HDF5, are refused; every other file is raw. The name of a destination decides whether it is
+    a `.npy`.
 
-    `from_layout` names the dimensions of the source, fastest first. None is allowed for a `.npy` and takes its own order: the
-    last axis is x, the axis before it y, and so on. Raw files need `space` and `fields`. A `.npy` needs them in two cases: if
-    its fields are an axis (the default names are f0, f1, …), or if the last block of a dimension is short. `offset` is the byte
-    at which the data of a raw file begin, behind a header of its own; they end with the file. A file of a known format is taken
-    as raw bytes if an offset is given, even 0.
+    `from_layout` names the dimensions of the source, fastest first. For a `.npy` it may be None, which takes the order of the
+    file: the last axis is x, the axis before it y, and so on. Raw files need `space` and `fields`. A `.npy` needs them in two
+    cases: if its fields are an axis (the default names are f0, f1, …), or if the last block of a dimension is short. `offset` is
+    the byte at which the data of a raw file begin, such as after a header; they end with the file. With an offset, even 0, a file
+    of a known format is taken as raw bytes.
 
     A `.npy` is written in C order. Its axes are the digits of `to_layout`, slowest first
     (`isoviz.backends.formats.records.array_of`). Gaps between the fields of an aligned struct are not written.

@@ -45,10 +45,10 @@ def relayout(
         >>> isoviz.relayout(rows, "<F, x, y>", "<F, y, x>").shape
         (3, 2)
 
-    `array` is a dense NumPy array with its axes in any order, any such array in host memory that DLPack hands over, or a buffer.
+    `array` is a dense NumPy array with its axes in any order, such an array in host memory that supports DLPack, or a buffer.
     `from_layout` names its dimensions, fastest first in memory: `<F, x, y>` is a C-order array of shape (y, x). None takes the
-    array's own order, its last axis as x. `space` is needed if the array is flat or the last block of a dimension is short,
-    `fields` if it is plain bytes, or if the fields are an axis of the array and are to have names of their own.
+    array's own order, its last axis as x. `space` is needed if the array is flat, or if the last block of a dimension is short.
+    `fields` is needed if the array is plain bytes, and to name fields that are an axis of the array.
 
     The result is in C order. Its axes are the digits of `to_layout`, slowest first. Fields of one type that are not the fastest
     form an axis, fields of several types a struct of arrays (`isoviz.backends.formats.records.array_of`). The padding of short
@@ -58,7 +58,7 @@ def relayout(
     Raises:
         ArrayError: the array, or `out`, does not lie as its layout says, is not dense, has a mask, or is not in host memory; or
             `out` is read-only or overlaps the array.
-        LayoutError: the layouts do not fit. NotationError: a text is not a layout. SpaceError: an impossible space.
+        LayoutError: the layouts do not fit. NotationError: a text is not a layout. SpaceError: `space` or `fields` is invalid.
     """
     given = host_array(array, "relayout, array")
     room = None if out is None else host_array(out, "relayout, out")

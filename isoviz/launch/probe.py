@@ -50,22 +50,22 @@ def probe(
 ) -> Machine:
     """Measure this computer: its host memory, its GPUs and the file systems of some directories, as a machine to plan with.
 
-    With `ranks` it measures MPI ranks instead: a number of ranks that it starts, or what `isoviz.ranks` has returned. The result
-    is a machine as the preset `ranks` describes it, and that preset uses it for as many ranks on such hosts. The channels between
-    ranks are measured once for all pairs that are alike: on one host, and on two. `disks` is then one directory at most, and
-    `progress` is called in a thread.
+    With `ranks` it measures MPI ranks instead: a number of ranks to start, or the ranks that `isoviz.ranks` has returned. The
+    result is a machine like that of the preset `ranks`, and the preset uses it for the same number of ranks on such hosts. The
+    channels between ranks are measured for one pair on the same host and for one pair on two hosts; all other pairs take these
+    figures. `disks` is then at most one directory, and `progress` is called in a separate thread.
 
     `disks` are directories, one per file system (None: the working directory). They become `node0.dsk`, `node0.dsk1` and so on. A
-    nameless file of at least 128 MiB is written to each, so that no file is left behind in any case. A probe takes less than a
-    minute, and about another one with GPUs. `thorough` takes several minutes, with more repetitions and samples. `progress` is
-    called at every step. With `keep` the preset `local` uses the result for directories on these file systems.
+    nameless file of at least 128 MiB is written to each, so that no file is ever left behind. A probe takes less than a minute,
+    with GPUs about two. `thorough` takes several minutes, with more repetitions and samples. `progress` is called at every step.
+    With `keep` the preset `local` uses the result for directories on these file systems.
 
-    `gpus` selects NVIDIA GPUs: None those that CuPy finds, False none, True all (an error if there is none), or numbers. They
-    become `node0.fbm0`, `node0.fbm1` and so on, with pinned memory `node0.zcm`. Where kvikio finds GPUDirect Storage, channels
-    straight between files and GPUs are measured as well.
+    `gpus` selects NVIDIA GPUs: None takes those that CuPy finds, False none, True all (an error if there is none), and numbers
+    take these GPUs. They become `node0.fbm0`, `node0.fbm1` and so on, with pinned memory `node0.zcm`. If kvikio finds GPUDirect
+    Storage, channels directly between files and GPUs are measured as well.
 
-    The rates of the machine's channels are those that the engine reaches, with their spread. Its `measurement` has computer,
-    GPUs, date and versions. An interrupted probe keeps nothing.
+    The channels of the machine have the rates that the engine reaches, with their spread. Its `measurement` has computer, GPUs,
+    date and versions. An interrupted probe keeps nothing.
 
     If repeated measurements differ much (`measurement.checks` far from 1, wide ranges), the computer was busy: measure again.
 
@@ -73,7 +73,7 @@ def probe(
         FileError: a directory is missing, not writable or has too little space.
         RunError: a disk failed, or there is not enough memory.
         InputError: `disks` is neither a directory nor a collection of directories, or `ranks` is neither a number nor ranks, or
-            `gpus` selects nothing that can be, or goes with `ranks`.
+            `gpus` is invalid or is given together with `ranks`.
         DeviceError: a GPU that `gpus` names is absent, or a GPU failed.
         MissingPartError, LaunchError, RankError: the ranks could not be started, or failed.
     """

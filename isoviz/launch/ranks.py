@@ -38,7 +38,7 @@ class Ranks:
     """A group of running MPI ranks. `isoviz.ranks` makes it; see there.
 
     Any thread may use it. Use it in a `with`, or call `close`; the end of the program closes it, too. If a rank is lost, all
-    waiting calls end with one RankLost, all processes of the group are ended, and `start_again` starts new ones.
+    waiting calls raise the same RankLost and all processes of the group are ended. `start_again` then starts new ones.
     """
 
     def __init__(self, make: Callable[[], Group], start_timeout: float) -> None:
@@ -70,7 +70,7 @@ class Ranks:
         self.close()
 
     def close(self) -> None:
-        """End the ranks: cancel what is under way, wait for a moment, and leave no process and no file. Safe to call twice."""
+        """Cancel what the ranks are doing, wait a moment, and end them. No process and no file is left. Safe to call twice."""
         if self._end.alive:
             self._group.client.close(_ON_CLOSE)
             self._end()
@@ -158,14 +158,15 @@ class Ranks:
 
         The ranks import the function by its module and name, so it belongs to a module, not to a notebook. On each rank one call
         runs at a time, in the order in which this process made the calls; functions may therefore use MPI together. In the
-        function `isoviz.launch.this_rank.this_rank()` tells its rank. `tell(rank, value)` gets what the function tells on the
-        way, in a thread. Ctrl-C stops the waiting and sets the function's `cancel`; the ranks stay. A set `cancel` sets the
-        function's `cancel`, too, and its results are waited for. So does a failure: the function's `cancel` is set on the other
-        ranks, and their waits in `isoviz.rma` for the failed rank end.
+        function, `isoviz.launch.this_rank.this_rank()` gives its rank, with `tell` and `cancel`. `tell(rank, value)` is called
+        here, in a separate thread, with every value that the function passes to `this_rank().tell`. Ctrl-C stops the waiting and
+        sets the `cancel` of the function; the ranks stay. A set `cancel` here sets it, too, but the results are still awaited. If
+        the function fails on a rank, its `cancel` is set on the other ranks, and their waits in `isoviz.rma` for the failed rank
+        end.
 
         Raises:
             InputError: there is no such rank.
-            RankError: the function raised on a rank; the error names the first such rank, with the rank's own error as its cause.
+            RankError: the function raised on a rank. It names the first such rank, and its cause is the error on that rank.
                 Errors that followed from it on other ranks are left out.
             RankLost, RanksClosed: the ranks have ended.
         """
@@ -218,11 +219,11 @@ class Ranks:
     ) -> Report:
         """Run a plan on the ranks, wait for its end and report on all of them; see `isoviz.Engine.run`.
 
-        - `source`, `destination`: arrays of this process, or paths. An array travels to the rank that has the memory before the
-          run, and back from it afterwards; its times are not those of the run. Paths are files of the rank's host. If they are
-          not given, the paths in the plan are used. If it names none, data is generated on the rank and discarded there.
+        - `source`, `destination`: arrays of this process, or paths. Before the run an array travels to the rank that has the
+          memory, and afterwards back; the times of the run exclude this. Paths are files of the rank's host. If they are not
+          given, the paths in the plan are used. If it names none, data is generated on the rank and discarded there.
         - `machine`: the machine of the plan; the default is `machine` of these ranks.
-        - `progress` is called in this thread, with the sums over all ranks. `cancel` is looked at before the plan is sent to the
+        - `progress` is called in this thread, with the sums over all ranks. `cancel` is checked before the plan is sent to the
           ranks, and then 20 times a second. Ctrl-C cancels the plan on all ranks, and the ranks stay.
 
         Raises:
@@ -244,13 +245,13 @@ class Ranks:
         pipelined: bool = True,
         begins: Sequence[float] | None = None,
     ) -> SubmittedPlans:
-        """Run some plans at the same time; returns at once. What is submitted later runs afterwards.
+        """Run some plans at the same time; returns at once. Plans of a later call run afterwards.
 
-        A plan may be a tuple (plan, source, destination); see `run`, also for the options. `begins` has for each plan the seconds
-        after which it begins; by default, all begin at once.
+        A plan may be a tuple (plan, source, destination). For these and for the options see `run`. `begins` has, for each plan,
+        the seconds after which it begins; by default all begin at once.
 
         Raises:
-            InputError: there are fewer or more begins than plans.
+            InputError: the number of begins is not that of the plans.
             TransferError: a plan is for another machine, or has a memory on a node without a rank.
             RankLost: a rank ended. RanksClosed: the ranks were closed.
         """
@@ -263,7 +264,7 @@ class Ranks:
     def prepare(
         self, plan: Plan, source: Any | None = None, destination: Any | None = None, *, machine: MachineLike | None = None
     ) -> PreparedOnRanks:
-        """A plan that is made ready once, and carried out many times: `ranks.prepare(plan).run(1000)`; see `Engine.prepare`.
+        """Prepare a plan once, to run it many times: `ranks.prepare(plan).run(1000)`; see `Engine.prepare`.
 
         Arrays travel to the ranks now, and stay there. The arguments are those of `run`.
 
@@ -317,32 +318,32 @@ def ranks(
         with isoviz.ranks(4) as ranks:
             report = ranks.run(plan)
 
-    The ranks are processes of their own, started with `mpiexec`; this process is none of them. A rank that dies is an error
-    here, not the end of this process. Ctrl-C here does not reach the ranks. When this process ends, in any way, so do they.
+    The ranks are separate processes, started with `mpiexec`; this process is not a rank. If a rank dies, this process gets an
+    error and goes on. Ctrl-C here does not reach the ranks. When this process ends, in any way, the ranks end, too.
 
     - `count`: the number of ranks.
     - `cluster`: a running cluster of ipyparallel with MPI engines (a `Cluster` or a `Client`), whose engines become the ranks
-      instead. They stay when the ranks are closed. `count` may then be left out. `address`, `heartbeat` and the like count as
-      always; the arguments about starting processes have no meaning.
+      instead. They stay when the ranks are closed. `count` may then be left out. `mpiexec`, `python`, `options` and `environment`
+      are not used.
     - `attach`: a file for ranks that another program starts, such as a batch job. This process writes its address and a secret
       into the file, and waits up to `start_timeout` seconds for `count` ranks that run
-      `python -P -m isoviz.launch.worker.rank_worker FILE`. They end when the ranks are closed. The file belongs in a folder that
-      only you can change, not in `/tmp`: a rank does what the writer of the file wants, so it refuses a link, and a file that is
-      not yours alone. The arguments about starting processes have no meaning.
-    - `mpiexec`: the program that starts the ranks. The default is the one of this Python's environment
-      (the extra `mpi` of isoviz); a site's own MPI is named here.
+      `python -P -m isoviz.launch.worker.rank_worker FILE`. They end when the ranks are closed. Put the file into a folder that
+      only you can change, not into `/tmp`: a rank obeys the writer of the file, so it refuses a link, and a file that others can
+      change. `mpiexec`, `python`, `options` and `environment` are not used.
+    - `mpiexec`: the program that starts the ranks, such as that of a site's own MPI. The default is the one in the environment of
+      this Python (the extra `mpi` of isoviz).
     - `python`: the Python of the ranks; the default is this one. It needs the same isoviz.
-    - `address`: the address of this computer for ranks on other hosts. By default, all ranks are on this computer, outside of
-      containers, and reach this process through a socket in a folder that only you can enter.
+    - `address`: the address of this computer for ranks on other hosts. By default all ranks are on this computer, outside of
+      containers. They reach this process through a socket in a folder that only you can enter.
     - `options`: further options for `mpiexec`, such as `("--hostfile", "hosts")`.
     - `environment`: further environment variables for the ranks. Each rank gets its share of the processors for the threads of
       numeric libraries (`NUMBA_NUM_THREADS`, `OMP_NUM_THREADS`, …), unless these variables are set.
     - `heartbeat`, `silence`: seconds between two signs of life of a rank, and seconds of silence after which it is lost. A rank
-      of this computer that has no processor to go on gets ten times as long.
-    - `start_timeout`: seconds after which ranks that have not started are given up.
+      of this computer that waits for a processor gets ten times as long.
+    - `start_timeout`: seconds after which LaunchError is raised if the ranks have not started.
 
-    With `address`, both ends of a connection prove that they know a secret, and nobody between them can add, change or repeat a
-    command or an answer. The connection is not encrypted, and the bytes of arrays could be changed: use a network that you trust.
+    With `address`, both ends of a connection prove that they know a secret. No third party can add, change or repeat a command or
+    an answer. The connection is not encrypted, and the bytes of arrays could be changed: use a network that you trust.
 
     Raises:
         InputError: an argument is wrong.

@@ -162,7 +162,7 @@ class SubmittedPlans:
         progress: ProgressCallback | None = None,
         cancel: CancelToken | None = None,
     ) -> list[Report | BaseException]:
-        """As `reports`, with the error of a plan that failed in the place of its report.
+        """As `reports`, but a plan that failed has its error in place of a report.
 
         Raises:
             TimeoutError: they have not ended after `timeout` seconds.
@@ -233,7 +233,7 @@ class SubmittedPlans:
 
 
 class PreparedOnRanks:
-    """A plan that is made ready on ranks once, and carried out many times; `Ranks.prepare` makes it.
+    """A plan that ranks have prepared once and run many times; `Ranks.prepare` makes it.
 
         with ranks.prepare(plan, source=array) as prepared:
             seconds = prepared.run(1000)
@@ -250,7 +250,8 @@ class PreparedOnRanks:
         self._results(send_plans(client, machine, [item], sent, prepared_runs.prepare, self._key))
 
     def run(self, count: int = 1, *, cancel: threading.Event | None = None) -> list[float]:
-        """Carry it out `count` times, one after the other. Returns the seconds of each, on the rank of the destination.
+        """Run the plan `count` times, one after the other. Returns the seconds of each run, measured on the rank of the
+        destination.
 
         A prepared transfer is not verified. Ctrl-C, and a set `cancel`, stop it between two transfers, on all ranks.
 
@@ -264,8 +265,8 @@ class PreparedOnRanks:
         return found
 
     def destination(self) -> np.ndarray[Any, Any] | None:
-        """What the destination holds: a copy, of the shape and dtype of the array that was given, otherwise its bytes. None for a
-        file, and for a destination on a GPU that the caller did not give.
+        """A copy of the destination: with the shape and dtype of the array that was given, otherwise as bytes. None for a file,
+        and for a destination on a GPU that was not given.
 
         Raises:
             InputError: it is closed, or these ranks have run on another machine since.
@@ -274,7 +275,7 @@ class PreparedOnRanks:
         return found if found is None or self._form is None else array_of_bytes(found, self._form)
 
     def close(self) -> None:
-        """Let go of both ends on the ranks. Safe to call twice, and when the ranks have ended."""
+        """Release both ends on the ranks. Safe to call twice, and after the ranks have ended."""
         if self._client.error is None:
             self._call(prepared_runs.close, self._key)
 

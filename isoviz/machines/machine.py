@@ -47,12 +47,13 @@ class Machine(Told):
     - `positions`: the positions of memories on a drawing, by name: any mapping of (x, y). Memories may lack one.
     - `networks`: the networks that join memories (`Network`).
 
-    `machine.to_json()` is `isoviz.machines.machine_to_json(machine)`. `Machine.from_json(data)` makes an equal machine of it.
+    `machine.to_json()` is `isoviz.machines.machine_to_json(machine)`. `Machine.from_json(data)` makes an equal machine from that
+    object or its text.
 
     Raises:
-        MachineError: there is no memory, a name is used twice, a position or a port is that of an unknown memory, a channel uses
-            an unknown resource, or an end of a channel is unknown, does not suit the channel's kind (Isometry, table 2) or is on
-            the wrong node.
+        MachineError: there is no memory, a name is used twice, a position or a port names an unknown memory, a channel uses an
+            unknown resource, or an end of a channel is unknown, does not suit the channel's kind (Isometry, table 2) or is on the
+            wrong node.
     """
 
     name: str
@@ -141,7 +142,7 @@ class Machine(Told):
 
     @cached_property
     def sources_of(self) -> dict[str, tuple[str, ...]]:
-        """By memory: the other memories that have a listed channel to it, in order of the channels."""
+        """For each memory, the other memories that have a listed channel to it, in order of the channels."""
         found: dict[str, dict[str, None]] = {memory.name: {} for memory in self.memories}
         for channel in self.channels:
             if channel.source != channel.destination:
@@ -202,7 +203,7 @@ class Machine(Told):
 
     @cached_property
     def undrawn(self) -> Machine:
-        """The machine without positions and boxes, which matter to drawings only."""
+        """The machine without positions and boxes, which only drawings use."""
         if not self.positions and not any(each.within for each in self.memories) and all(r.node is None for r in self.resources):
             return self
         memories = tuple(replace(each, within=()) for each in self.memories)
@@ -304,8 +305,8 @@ class Machine(Told):
     def around(self, *names: str) -> Machine:
         """The part of the machine that matters for paths between these memories, with all its channels listed and no networks.
 
-        It holds the nodes of these memories, the gateways between their networks, relays where a dead part is in the way, and
-        the whole of small networks (`isoviz.machines.networks.surroundings`). Planners search it. A machine without networks is
+        It has the nodes of these memories, the gateways between their networks, relays if a dead part is in the way, and small
+        networks as a whole (`isoviz.machines.networks.surroundings`). Planners search this part. A machine without networks is
         returned as it is.
 
         Raises:
@@ -318,7 +319,7 @@ class Machine(Told):
     def graph(self) -> networkx.MultiDiGraph[str]:
         """A new networkx graph: nodes are memory names (attribute `memory`), edges channels (key: name, attribute `channel`).
 
-        A network stands there with its routers and links (`Network.graph`), not with the channels between all pairs of ports.
+        A network is represented by its routers and links (`Network.graph`), not by the channels between all pairs of ports.
         """
         import networkx
 
@@ -347,7 +348,7 @@ class Machine(Told):
         return f"Machine {self.name}: {', '.join(said)}"
 
     def headline(self) -> str:
-        """What there is of it, in one line."""
+        """Its name and the numbers of its nodes, memories and channels, in one line."""
         return str(self).removeprefix("Machine ")
 
     def _unknown(self, kind: str, name: object, known: Mapping[str, object]) -> MachineError:

@@ -39,7 +39,7 @@ class Engine(BaseEngine):
     other devices tell nothing about this computer: they are added only to an explicit `ledger`.
 
     `run` has a further option, `trial`. True tries a few MiB of the plan just before the run, and the prediction in the report
-    uses the result. An existing `Trial` (`isoviz.trial`) replaces the new one.
+    uses the result. An existing `Trial` (`isoviz.trial`) is used instead of a new one.
     """
 
     def __init__(
@@ -132,10 +132,10 @@ def run(
 ) -> Report:
     """Run a plan on this computer and report. It is `Engine(machine).run(plan, source, destination, **options)`.
 
-    `machine` may be left out where this process knows the machine of the plan (`isoviz.planner.machine_of`).
+    `machine` may be left out if this process knows the machine of the plan (`isoviz.planner.machine_of`).
 
     Raises:
-        InputError: this process does not know the machine. As `Engine.run`.
+        InputError: this process does not know the machine. Others as `Engine.run`.
     """
     expect("run", plan, Plan, "a plan")
     with Engine(machine_of(plan, machine), devices) as engine:
@@ -170,7 +170,7 @@ def measure_layouts(
     others, and its median counts.
 
     Raises:
-        InputError: `choice` is not a result of `find_layout`, or was made for another machine. As `Engine.run`.
+        InputError: `choice` is not a result of `find_layout`, or was made for another machine. Others as `Engine.run`.
     """
     checks.expect_token("measure_layouts", cancel)
     found: tuple[MeasuredLayout, ...] = ()

@@ -47,10 +47,10 @@ if TYPE_CHECKING:
 class Trial:
     """The result of a trial.
 
-    `tried` is the `plan` with the measured rates of its hops, moved a little towards those of the model. Only its times are of
-    use; simulations and explanations use the machine. `ranges` are the ranges of the rates over the repeats, by hop, as multiples
-    of the median. `prediction` has the seconds of `tried` and their interval. The trial took `spent` seconds. `record`
-    says how trials did in earlier runs of this kind, and so whether the trial is the prediction. `others` are the
+    `tried` is the `plan` with the measured rates of its hops, moved a little towards those of the model. Use only its times:
+    simulations and explanations use the rates of the machine. `ranges` are the ranges of the rates over the repeats, by hop, as
+    multiples of the median. `prediction` has the seconds of `tried` and their interval. The trial took `spent` seconds. `record`
+    says how close trials came in earlier runs of this kind, which decides whether the trial is the prediction. `others` are the
     trials of the other plans (`trial(..., of=5)`); that of the given plan comes first unless it is the fastest.
     """
 
@@ -78,16 +78,16 @@ def trial(
     """Measure the hops of a plan on this computer: `trial(plan, machine).prediction`.
 
     With `of` above 1 the plan and its best alternatives within `options` are tried, `of` plans in all. The result is the trial of
-    the fastest: `trial(plan, machine, of=5).plan`. Alternatives that cannot be tried are skipped.
+    the fastest plan: `trial(plan, machine, of=5).plan`. Alternatives that cannot be tried are skipped.
 
     `source` is as in `Engine.run`. `room` is a writable array as large as the destination (None: memory is allocated), or the
     path of the destination. For a path, a nameless file in the same directory is written and discarded. If no source on a disk is
     named, a nameless source file is generated in the same way. `entries` are earlier runs, which determine the interval (None:
     those of the user's ledger). `cancel` is checked between requests.
 
-    None if nothing can be tried: the plan has several paths; the path has no copy within memory and no file to read; the parts of
-    an array that a trial touches are so far apart that it needs more than 256 MiB; the trial was cancelled or took more than some
-    seconds.
+    Returns None if nothing can be tried: the plan has several paths; the path has no copy within memory and no file to read; the
+    parts of an array that a trial touches are so far apart that it needs more than 256 MiB; the trial was cancelled or took more
+    than some seconds.
 
     Raises:
         InputError: `of` is below 1.

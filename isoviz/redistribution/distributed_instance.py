@@ -81,7 +81,7 @@ class DistributedInstance:
         return {}
 
     def part(self, rank: int) -> Instance | None:
-        """What a rank holds, as an instance of its own with local coordinates; None if it holds nothing.
+        """The part that a rank holds, as an instance with local coordinates; None if it holds nothing.
 
         A rank outside the process grid holds nothing.
         """
@@ -127,7 +127,8 @@ class DistributedInstance:
         return {dim: axis.index(place.get(dim, 0), local[dim]) for dim, axis in self.axes.items()}
 
     def coordinates(self, rank: int) -> dict[str, IntArray]:
-        """For each dimension, the coordinates of the index space that a rank holds, in ascending order; empty without a part."""
+        """For each dimension, the coordinates of the index space that a rank holds, in ascending order; empty if it holds no
+        part."""
         place = self.distribution.coordinates(rank)
         found: dict[str, IntArray] = {}
         for dim, axis in self.axes.items():

@@ -27,14 +27,15 @@ class Distribution:
     a grid of 2 × 3 ranks. Dimensions that are not named are not spread. The first dimension varies fastest over the ranks: in the
     grid of 2 × 3, the second rank is the neighbour of the first one in x.
 
-    `block` gives the extent of the blocks of a dimension: 1 is a cyclic distribution, a larger number a block-cyclic one. Without
-    it every part is one block of ⌈size / parts⌉ coordinates. The last block may be short, and the last ranks may hold nothing.
+    `block` gives the extent of the blocks of a dimension: 1 means a cyclic distribution, a larger number a block-cyclic one. A
+    dimension without it has one block of ⌈size / parts⌉ coordinates per part. The last block may be short, and the last ranks may
+    hold nothing.
 
     `ranks` are the ranks of the grid in its order; without it they are 0, 1, 2, …
 
     Raises:
         DistributionError: a number of parts or a block is not a whole number of at least 1, a block is given for a dimension that
-            is not spread, a rank stands twice, or the number of ranks is not that of the grid.
+            is not spread, a rank is named twice, or the number of ranks is not that of the grid.
         SpaceError: a name is not valid for a dimension.
     """
 

@@ -158,10 +158,10 @@ def plan_redistribution(
     machine: MachineLike,
     options: Options | None = None,
 ) -> RedistributionPlan:
-    """The plan that moves an array from one distribution, layout and memory to another one. Planning is deterministic.
+    """The plan that moves an array to another distribution, layout and memory. Planning is deterministic.
 
-    The destination has the dimensions of the source with the same sizes, in any order, and all or some of its fields. Every rank
-    of both has the named memory on `machine`. `options` are those of every transfer.
+    The destination has the dimensions of the source with the same sizes, in any order, and all or some of its fields. On
+    `machine`, every rank of both ends has the memory that the end names. `options` apply to every transfer.
 
     Raises:
         DistributionError: the two ends do not suit each other, or a rank or a memory is not on the machine.

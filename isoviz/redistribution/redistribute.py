@@ -94,16 +94,17 @@ def redistribute(
             done = isoviz.redistribute(source, destination, ranks=ranks)
 
     In a program that every rank runs (`mpiexec -n 4 python -P program.py`), all ranks call it together without `ranks`. The
-    latest plans are kept. A further call with equal ends and options uses its plan again, also with other arrays.
+    latest plans are kept: a further call with equal ends and options reuses its plan, also with other arrays.
 
     - `array`: the data. In a program of ranks: this rank's part of the source, an array that lies as its layout says, or for the
       memory `dsk` the path of a file of the rank's host. In a notebook: such arrays or paths by rank, in a list or a mapping.
       None: the data are generated. A rank that holds no part gives None or an empty array.
-    - `into`: in a program of ranks, such an array for this rank's part of the destination. None: isoviz provides it. An array of
-      your own that stands for `reg` is copied before or after the run, because other ranks do not reach it; the report says so.
+    - `into`: in a program of ranks, such an array for this rank's part of the destination. None: isoviz provides it. An array
+      that you pass for the memory `reg` is copied before or after the run, because other ranks cannot reach it; the report says
+      so.
     - `options`: those of every transfer.
-    - `verify`: whether every rank compares its part of the destination, bit for bit, with the parts of its peers, or with the
-      generator. No rank gathers the array.
+    - `verify`: whether every rank compares its part of the destination bit for bit with the parts of its peers, or with the
+      generated data. No rank gathers the array.
     - `cancel`: in a program of ranks, a token whose `is_set()` stops the redistribution.
 
     Raises:
@@ -148,7 +149,7 @@ def prepare_redistribution(
     into: Any | None = None,
     options: Options | None = None,
 ) -> PreparedRedistribution:
-    """A redistribution that is run again and again between the same arrays, in a program that every rank runs.
+    """Prepare a redistribution that runs repeatedly between the same arrays, in a program that every rank runs.
 
         with isoviz.prepare_redistribution(rows, columns, array=mine, into=other) as prepared:
             for step in simulation:

@@ -50,7 +50,7 @@ class RedistributionPlan(Told):
 
     @property
     def bytes(self) -> int:
-        """Bytes that move, those that stay on their rank included."""
+        """Bytes that move, including those that stay on their rank."""
         return self.destination.nbytes
 
     @cached_property
@@ -70,7 +70,7 @@ class RedistributionPlan(Told):
 
     @cached_property
     def seconds(self) -> float:
-        """The predicted time until the last transfer ends, where all begin at once and share channels and resources fairly."""
+        """The predicted time until the last transfer ends, if all begin at once and share channels and resources fairly."""
         paths = [path for plan in self.plans for path in plan.paths]
         setup = max((plan.setup for plan in self.plans), default=0.0)
         return setup + seconds_together(paths, [path.seconds - path.setup for path in paths]) if paths else 0.0
@@ -99,7 +99,7 @@ class RedistributionPlan(Told):
         return tuple(each for each in self.sendings if each.sender == rank)
 
     def document(self) -> Document:
-        """The ends, the ways of the transfers, who sends what to whom, and in which order."""
+        """The ends, the paths of the transfers, which rank sends how much to which rank, and in which order."""
         time, rate = format_seconds(self.seconds), format_rate(self.throughput)
         share = f"{format_bytes(self.bytes_between)} between ranks, {format_bytes(self.bytes - self.bytes_between)} within"
         searches = f"{self.classes} search{'es' if self.classes != 1 else ''}"

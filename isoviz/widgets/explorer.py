@@ -59,8 +59,8 @@ def part_traits(panes: Mapping[str, Pane]) -> Any:
 class Explorer(anywidget.AnyWidget, part_traits(PANES)):  # type: ignore[misc]  # the panes are known once they are loaded
     """A view of a session: the whole explorer, or one pane of it (`isoviz.widgets.panes.pane_table.VIEWS` names them).
 
-    `side` says which end the layout editor and the linearization view show. Closing it stops its threads, and those of its
-    session where it made the session itself.
+    `side` says which end the layout editor and the linearization view show. `close` stops its threads. A session that the
+    explorer made itself ends, too.
     """
 
     # As a text: of a path, anywidget keeps every widget alive that was made with it, to tell it of a change of the file.
@@ -127,7 +127,7 @@ class Explorer(anywidget.AnyWidget, part_traits(PANES)):  # type: ignore[misc]  
 
     @property
     def is_quiet(self) -> bool:
-        """Whether it says nothing of where entries lie in memory."""
+        """Whether it hides where entries lie in memory."""
         return False
 
     def before_close(self, action: Callable[[], None]) -> None:

@@ -56,12 +56,11 @@ class Session(traitlets.HasTraits):
     The other traits are views of it for Python code: `session.plan`, `session.observe(…, names="report")`. Observers are
     called in the thread of the session. `session.selection` can be set as well.
 
-    `both_ends=False`: the session of one layout, which is compared with nothing. `trace` is shown by a view alone, with the words
-    that `trace_machine` has for its channels. `switch` is shown by a view alone as well. `fixed` stays as it was given: what
-    would change it is refused.
+    `both_ends=False` makes the session of a single layout, without a comparison. `trace` is for a `TraceView`, with the words
+    that `trace_machine` has for its channels; `switch` is for a `SwitchView`. `fixed` names parts that cannot be changed.
 
-    What costs is computed where it is demanded: by a view (`demand`), by `wait`, `run` or `observe` where there is no view. Until
-    then a session knows its layouts, and no machine is made or measured.
+    Expensive results are computed only on demand: of a view (`demand`), or of `wait`, `run` or `observe`. Until then a session
+    knows its layouts, and no machine is made or measured.
     """
 
     state = traitlets.Instance(State, help="everything the explorer shows, a frozen value")
@@ -116,16 +115,16 @@ class Session(traitlets.HasTraits):
     # ---- for callers, from any thread
 
     def send(self, command: Mapping[str, Any], then: Callable[[State, Command], None] | None = None) -> None:
-        """Ask for something: `{"kind": "set", "field": "source-layout", "value": "<F, x>"}`, `{"kind": "run"}`, …
+        """Send a command: `{"kind": "set", "field": "source-layout", "value": "<F, x>"}`, `{"kind": "run"}`, …
 
-        The commands are those of `isoviz.widgets.commands.explorer_commands`. One that is refused is told of in `state.refused`.
-        `then` is called with the state after the command, in the thread of the session; it must be quick, and may refuse the
-        command by an InputError.
+        The commands are those of `isoviz.widgets.commands.explorer_commands`. `state.refused` says why a command was refused.
+        `then` is called with the state after the command, in the thread of the session. It must be quick, and may raise
+        InputError to refuse the command.
         """
         self._put(Asked(command, then))
 
     def demand(self, view: str) -> Callable[[], None]:
-        """Compute what a view needs, from now on; returns what ends the demand. From any thread.
+        """Compute what a view needs, from now on. Returns a function that ends the demand. Any thread may call it.
 
         `view` is "explorer", "plan", "run", "machine", "timeline", "stored" (the timeline stored and forwarded), "layout-editor",
         "linearization" or "trace". The last three need no machine.
@@ -152,7 +151,7 @@ class Session(traitlets.HasTraits):
         self._put(Chosen(settings, notice))
 
     def undo(self) -> None:
-        """Go back to the settings before the last edit; nothing where there are none."""
+        """Go back to the settings before the last edit. No effect if there are none."""
         self.send({"kind": "undo"})
 
     def redo(self) -> None:
@@ -160,18 +159,19 @@ class Session(traitlets.HasTraits):
         self.send({"kind": "redo"})
 
     def save(self, path: str | Path) -> None:
-        """Write the settings into a file, a described machine included. What was asked for just now is in them after `wait`.
+        """Write the settings into a file, with the machine if it was drawn or made in Python. Call `wait` first to include the
+        latest commands.
 
         Raises:
-            FileError: it cannot be written.
+            FileError: the file cannot be written.
         """
         save_settings(self.settings, path)
 
     def open(self, path: str | Path) -> None:
-        """Choose what a file of `save` holds; `undo` takes it back.
+        """Replace the settings by those in a file of `save`. `undo` takes this back.
 
         Raises:
-            FileError: it cannot be read, or holds no session; the message names the place.
+            FileError: the file cannot be read, or holds no session; the message names the place.
         """
         self.choose(load_settings(path))
 
@@ -180,9 +180,9 @@ class Session(traitlets.HasTraits):
         self.send({"kind": "run"})
 
     def repeat(self, times: int) -> None:
-        """Run several times, one after the other, and measure; returns at once.
+        """Run `times` times, one after the other, and measure; returns at once.
 
-        `report` is that of the run in the middle. It has no trace.
+        `report` is that of the median run. It has no trace.
         """
         self.send({"kind": "repeat", "times": times})
 
@@ -208,19 +208,19 @@ class Session(traitlets.HasTraits):
         return self.until(lambda state: state.settled and not state.run.active and not state.ranks.busy, timeout)
 
     def caught_up(self, timeout: float = 2.0) -> State:
-        """The state in which the layouts follow from everything asked for so far; the present one after `timeout` seconds.
+        """The state once its layouts include all commands so far; after `timeout` seconds the present state.
 
-        In the thread of the session, which observers are called in, it is the present one at once.
+        In the thread of the session, in which observers are called, the present state is returned at once.
         """
         with suppress(TimeoutError):
             return self.until(State.has_layouts, timeout)
         return self.state
 
     def until(self, ready: Callable[[State], bool], timeout: float | None, quiet: float = 0.0) -> State:
-        """Wait until everything asked for so far has been taken in and the state is `ready`, and return it.
+        """Wait until all commands so far are applied and `ready(state)` has been true for `quiet` seconds. Returns the state.
 
-        It has been so for `quiet` seconds: a gesture that a browser sent just before may still be on its way through the kernel.
-        In the thread of the session, which observers are called in, the present state is returned at once.
+        The quiet time lets a gesture arrive that the browser sent just before. In the thread of the session, in which observers
+        are called, the present state is returned at once.
 
         Raises:
             TimeoutError: it takes longer than `timeout` seconds. ForkedError: in a forked child.
@@ -243,7 +243,7 @@ class Session(traitlets.HasTraits):
         return self.state
 
     def listen(self, listener: Callable[[bool], None]) -> Callable[[], None]:
-        """Call `listener(finished)` after every change, in the thread of the session; returns what stops it."""
+        """Call `listener(finished)` after every change, in the thread of the session. Returns a function that stops this."""
         self._listeners = (*self._listeners, listener)
 
         def stop() -> None:
@@ -261,7 +261,7 @@ class Session(traitlets.HasTraits):
             self._worker.close()
 
     def observe(self, handler: Any, names: Any = traitlets.All, type: Any = "change") -> None:  # noqa: A002 - of traitlets
-        """As of traitlets. To observe a machine, a plan or a report demands that they are made."""
+        """As `observe` of traitlets. Observing a machine, a plan or a report demands that it is made."""
         super().observe(handler, names, type)
         if self._worker is not None and (names is traitlets.All or _PLANNED & {*([names] if isinstance(names, str) else names)}):
             self._demand_where_no_view()

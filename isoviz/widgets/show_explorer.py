@@ -49,38 +49,42 @@ def explore(
 ) -> Explorer:
     """Show the explorer in a notebook, with a plan already drawn, and return it.
 
-    Everything can be changed on screen. Without arguments it begins with the example `picture`, whose pixels become planes of
-    red, green and blue. The arguments say where else to begin: an `example` (a name in `EXAMPLES`), a machine preset with its
-    options, a machine of your own or the path of a machine file, the sizes of the dimensions and the dtypes of the fields (by
-    name, or an IndexSpace and a FieldSpace), memory and layout of both ends. `texts` are the other settings:
-    `planner`, `slot_limit` and `memory_limit` (bytes, or text such as "32MiB"), `paths` and `proxies` (at most), `reuse`
-    (how often it will run), and `runs_in`.
-    Where a machine is named without ends, and lacks the usual ones, the first of its memories that a path joins are taken.
-    `array` is an array of yours: of NumPy, on a GPU, one that DLPack hands over, the path of a `.npy` file, or that of a photo
-    (PNG, JPEG, WebP and what else Pillow decodes), whose pixels are structs of red, green and blue. The source then has its
-    sizes, fields and layout, and the destination the reversed order, or planes of a photo, unless ends are given. What is no
-    `.npy` file begins in main memory. Pictures are coloured by its values, and up to 4096 values stand in the cells where they
-    fit. Where its rows have gaps, the part between them moves; of an array that counts backwards or repeats its elements, the
-    memory is shown, and the explorer says why there is no plan.
-    `part={"x": (16, 32, 0)}` moves the 32 indices of x from 16 on to index 0, `moved_fields` names the fields that move; without
-    them everything moves. `runs_in="ranks"` runs the plan in MPI ranks on this computer, `"process"` in this process; without it,
-    ranks take what this process cannot run. `session` is a file of `explorer.session.save`.
+    Everything can be changed on screen. Without arguments the explorer begins with the example `picture`, whose pixels become
+    planes of red, green and blue. The arguments choose another beginning:
 
         explorer = isoviz.explore(space={"x": 512, "y": 512}, source=("node0.sys", "<F, x, y>"))
         explorer.session.wait().derived.plan
 
-    The session behind it keeps running while its widget is open; `explorer.close()` ends it. In JupyterLab its settings are kept
-    for the cell: run again, also after the kernel was restarted, the same code shows what was there, and undo goes back to what
-    the code says. `restore=False` begins afresh.
+    - `example`: a name in `isoviz.widgets.EXAMPLES`. `session`: a file that `explorer.session.save` wrote.
+    - `machine`: the name of a preset, with `machine_options`; a `Machine`; or the path of a machine file. If it lacks the usual
+      memories and no ends are given, the ends are the first of its memories that a path joins.
+    - `space`, `fields`: the sizes of the dimensions and the dtypes of the fields, by name or as IndexSpace and FieldSpace.
+    - `source`, `destination`: the memory and the layout of each end.
+    - `array`: an array (NumPy, on a GPU, or any that supports DLPack), the path of a `.npy` file, or that of a photo (PNG, JPEG,
+      WebP and others that Pillow decodes), whose pixels are structs of red, green and blue. The source has its sizes, fields and
+      layout. Unless ends are given, the destination has the reversed order, or planes for a photo, and the source is in main
+      memory if it is not a `.npy` file. Its values colour the pictures. Up to 4096 values are written in the cells if they fit.
+      If its rows have gaps, only the elements between the gaps move. An array that counts backwards or repeats elements is shown
+      in memory, and the explorer says why it has no plan.
+    - `part`: `{"x": (16, 32, 0)}` moves the 32 indices of x from 16 on to index 0. `moved_fields` names the fields that move. By
+      default everything moves.
+    - `by_hand`: a plan by hand (`isoviz.widgets.ByHand`). `pane`: the view to show, by default the whole explorer.
+    - `texts`: the other settings. `planner`; `slot_limit` and `memory_limit`, in bytes or as text such as "32MiB"; `paths` and
+      `proxies`, at most so many; `reuse`, how often the transfer will run; and `runs_in`. `runs_in="ranks"` runs the plan in MPI
+      ranks on this computer, `"process"` in this process. By default ranks run only what this process cannot.
+
+    Its session runs while the widget is open; `explorer.close()` ends it. In JupyterLab the settings are kept for the cell: the
+    same code shows them again, even after a restart of the kernel, and undo goes back to what the code says. `restore=False`
+    begins with what the code says.
 
     Raises:
-        InputError: an unknown example, place or pane, an example and a session at once, an end that is not a memory and a layout,
-            options for a machine that is not a preset, or an array beside a space, fields, an example or a session. What is wrong
-            with a layout, a size or a memory is shown in the explorer, beside its control.
+        InputError: an example, pane or `runs_in` is unknown, an example and a session are given together, an end is not a memory
+            and a layout, options are given for a machine that is not a preset, or an array beside a space, fields, an example or
+            a session. What is wrong with a layout, a size or a memory is shown in the explorer, beside its control.
         FileError: the session file cannot be read, or holds no session; or the file of the array cannot be read, is damaged, or
             is neither a `.npy` file nor a photo.
         ArrayError: `array` is not an array, has a mask, or has no elements.
-        MissingPartError: it is a photo, and Pillow is not installed.
+        MissingPartError: `array` is a photo, and Pillow is not installed.
     """
     checks.flag_argument("explore", "restore", restore)
     if example is not None and not checks.is_one_of(example, EXAMPLES):

@@ -30,12 +30,12 @@ class PresetMachine:
 
     @property
     def is_this_computer(self) -> bool:
-        """Whether it is what was measured of the computer that the kernel runs on."""
+        """Whether it is the measured computer on which the kernel runs."""
         return self.name == LOCAL
 
     @property
     def kind(self) -> Kind:
-        """What the choice is."""
+        """The kind of this choice."""
         return "measured" if self.is_this_computer else "preset"
 
     def with_option(self, name: str, text: str) -> PresetMachine:
@@ -43,7 +43,7 @@ class PresetMachine:
         return replace(self, options=tuple((dict(self.options) | {name: text}).items()))
 
     def key(self) -> tuple[object, ...]:
-        """Equal for choices that mean the same machine, in any order of the options."""
+        """A value that is equal for choices of the same machine, in any order of the options."""
         return self.name, tuple(sorted(self.options))
 
 
@@ -53,13 +53,13 @@ THIS_COMPUTER = PresetMachine(LOCAL)
 
 @dataclass(frozen=True)
 class DescribedMachine:
-    """A machine that is there already: made in Python, or drawn."""
+    """A machine that was made in Python, or drawn."""
 
     machine: Machine
 
     @property
     def kind(self) -> Kind:
-        """What the choice is."""
+        """The kind of this choice."""
         return "drawn"
 
     @property
@@ -75,13 +75,13 @@ class DescribedMachine:
 
 @dataclass(frozen=True)
 class FileMachine(DescribedMachine):
-    """A machine that was read from a file: what the file held then, and the path or the name of the file."""
+    """A machine that was read from a file, with the path or the name of the file. Later changes of the file have no effect."""
 
     file: str = ""
 
     @property
     def kind(self) -> Kind:
-        """What the choice is."""
+        """The kind of this choice."""
         return "file"
 
     @property

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 class Selection:
     """An entry (its index by dimension, and the name of its field), a chunk, a moment, and a stop or a hop of the path.
 
-    What is None is not selected. `stop`, `hop` and `chunk` count from 0. `time` is in seconds from the begin of the transfer.
+    None means not selected. `stop`, `hop` and `chunk` count from 0. `time` is in seconds from the start of the transfer.
 
     Raises:
-        InputError: a stop and a hop at once, an index without a field or a field without an index, a number below 0, a moment
-            that is not finite.
+        InputError: there are both a stop and a hop, an index without a field or a field without an index, a number below 0, or a
+            time that is not finite.
     """
 
     index: Mapping[str, int] | None = None

@@ -59,9 +59,9 @@ Check = Callable[[Any], object]
 class CheckedPane(Explorer):
     """A pane alone that has a value. With a `check`, it shows a button *Check*, which judges the value on screen.
 
-    `check(value)` gets what `answer` returns, in a thread of its own. It returns something with a `kind`: "right", "wrong" (not
-    yet), "unread" (not counted) or "open" (nothing to judge yet). The text of that, `str(…)`, stands in the pane. Where there is
-    no value, the pane says why, and nothing is called. What is `fixed` stays as it was given: what would change it is refused.
+    `check(value)` gets what `answer` returns; it is called in a separate thread. It returns an object with a `kind`: "right",
+    "wrong" (not yet right), "unread" (not counted) or "open" (nothing to judge yet). The pane shows the text of that object,
+    `str(…)`. If there is no value, the pane says why, and `check` is not called. The parts named by `fixed` cannot be changed.
 
     `verdict` is that text for as long as it is about the value on screen, else None. It can be observed.
     """

@@ -126,14 +126,14 @@ class _Alone(CheckedPane):
     def linearization(self) -> Linearization | None:
         """The last layout that fitted, on its index space and its fields; None until there is one.
 
-        What was set just before, here or in another view of the session, is in it.
+        It includes a value that was set just before, here or in another view of the session.
         """
         state = self.session.caught_up()
         computed: Linearization | None = getattr(state.derived, self.side)
         return linearization_of(state.settings, self.side, {}) if computed is None else computed
 
     def answer(self, timeout: float | None = TIMEOUT) -> Layout:
-        """The layout on screen, once every gesture that the browser has sent is taken in. A cell after the editor asks for it:
+        """The layout on screen, after all gestures that the browser has sent. A cell below the editor calls it:
 
             editor.answer() == isoviz.Layout("<F, x, y>")
 
@@ -156,11 +156,11 @@ class _Alone(CheckedPane):
 
     @property
     def is_quiet(self) -> bool:
-        """As `quiet`."""
+        """Whether the view hides where entries lie (`quiet`)."""
         return bool(self.quiet)
 
     def reveal(self) -> None:
-        """Show all that a quiet view has kept to itself."""
+        """Show all that a quiet view hides."""
         self.quiet = False
 
     @traitlets.observe("quiet")
@@ -169,7 +169,7 @@ class _Alone(CheckedPane):
             self._publisher.touch(True)
 
     def close(self) -> None:
-        """Take the view off the page, stop its threads, and end its session where it made it."""
+        """Take the view off the page and stop its threads. A session that the view made itself ends, too."""
         if self._unfollow is not None:
             self._unfollow()
         super().close()
@@ -265,25 +265,26 @@ class _Alone(CheckedPane):
 
 
 class LayoutEditor(_Alone):
-    """The editor of one layout: chips to move, split and merge, with the text beside them, and a value that follows.
+    """The editor of one layout: chips to move, split and merge, the notation beside them, and a `value` that follows.
 
         editor = isoviz.LayoutEditor("<x, F, y>", space={"x": 8, "y": 6}, fields={"a": "float32"})
         editor
 
     `editor.value` is an `isoviz.Layout` that can be observed and set; `editor.problem` says what is wrong with a text.
-    `editor.answer()` waits for the last gesture, and returns the layout on screen or says why there is none. Without
-    `space` or `fields` small ones are made up. `session` shares the session of an explorer (the explorer itself will do), whose
-    layout at the end `side` is then edited.
+    `editor.answer()` waits for the last gesture and returns the layout on screen, or raises an error that says why there is none.
+    Without `space` or `fields`, small ones are chosen. `session` is the session of an explorer, or the explorer itself; the
+    editor then edits its layout at the end `side`.
 
-    With `check`, a function that takes the layout, the editor has a button *Check* that judges what is on screen
-    (`isoviz.widgets.views.checked_pane.CheckedPane` says what it returns). `editor.verdict` is what was said of that layout.
-    With `fixed=True` the array stays: its dimensions and its fields are as they were given, whatever is done to the layout.
+    With `check`, a function that takes the layout, the editor has a button *Check* that judges the layout on screen
+    (`isoviz.widgets.views.checked_pane.CheckedPane` says what the function returns). `editor.verdict` is the verdict on that
+    layout. With `fixed=True` only the layout can be changed, not the dimensions and fields of the array.
 
     `editor.beside = "<F, x, y>"` draws the memory of a second layout of the same array below that of the edited one, as two
     tapes; the first bytes that differ are marked. None takes it away.
 
-    With `quiet=True` nothing on the screen, and nothing that is read aloud, says where entries lie: no bytes, strides, order or
-    padding, and no second layout. `editor.reveal()` shows all of it. The browser knows it all the same: its tools would tell.
+    With `quiet=True` the editor does not show where entries lie: no bytes, strides, order or padding, and no second layout.
+    Neither does its text for screen readers. `editor.reveal()` shows all of it. The browser has the data even then, and its
+    developer tools can show it.
 
     Raises:
         InputError: the layout does not fit the space, or arguments exclude each other.
@@ -312,18 +313,19 @@ class LinearizationView(_Alone):
         view = isoviz.LinearizationView("<x, F, y>", space={"x": 8, "y": 6}, fields={"a": "float32"})
         view
 
-    An array can be given instead of a layout: one of NumPy, on a GPU, one that DLPack hands over, or the path of a `.npy` file.
-    Its values stand in the cells where they are few and fit. A `LayoutEditor` or another view can be given as well: this one then
-    shows what is edited there, as with `session` and `side`. `view.value` is an `isoviz.Layout`, `view.selection` an `Entry`
-    (index by dimension, and field) or None; both can be observed and set: `view.selection = {"x": 1, "y": 2}, "a"`.
+    `layout` may also be an array (NumPy, on a GPU, or any that supports DLPack) or the path of a `.npy` file. Its values are
+    written in the cells if they are few and fit. `layout` may also be a `LayoutEditor` or another view: this view then shows what
+    is edited there, as with `session` and `side`. `view.value` is an `isoviz.Layout`, and `view.selection` an `Entry` (index by
+    dimension, and field) or None. Both can be observed and set: `view.selection = {"x": 1, "y": 2}, "a"`.
 
-    With `check`, a function that takes an `Entry`, the view has a button *Check* that judges the entry that is selected.
-    `view.beside = "<F, x, y>"` draws a second layout of the same array beside this one. With `quiet=True` the view is the array
-    by index, which says nothing of memory, until `view.reveal()`.
+    With `check`, a function that takes an `Entry`, the view has a button *Check* that judges the selected entry.
+    `view.beside = "<F, x, y>"` draws a second layout of the same array beside this one. With `quiet=True` the view shows the
+    array by index and nothing about memory, until `view.reveal()`.
 
     Raises:
-        InputError: the layout does not fit the space, or arguments exclude each other. LayoutError, FileError: an array that no
-            layout describes, or a file that cannot be read.
+        InputError: the layout does not fit the space, or arguments exclude each other.
+        LayoutError: no layout describes the array.
+        FileError: the file cannot be read.
     """
 
     selection = _Checked(None, help="the entry that is selected, an Entry; may be set")

@@ -67,24 +67,24 @@ def _given(fixed: bool | MachineLike, choice: MachineChoice) -> Machine | None:
 
 
 class MachineEditor(CheckedPane):
-    """A machine as a drawing: memories and channels to add, connect, move and change, with a value that follows.
+    """The editor of a machine: a drawing whose memories and channels can be added, connected, moved and changed, and a `value`.
 
         editor = isoviz.MachineEditor("two-node")
         editor
 
     - `machine`: a `Machine`, the name of a preset, or the path of a machine file; without it, a machine with one memory.
-    - `session`: the session of an explorer (the explorer itself will do), whose machine is then edited.
+    - `session`: the session of an explorer, or the explorer itself; the editor then edits its machine.
 
-    `editor.value` is an `isoviz.Machine` that can be observed and set, to all that `machine` takes; None until this computer is
-    measured, and where there is no such preset. `editor.problem` says what was refused last. Observers are called in the thread
-    that caused the change. `editor.answer()` waits for the machine of the last gesture.
+    `editor.value` is an `isoviz.Machine`. It can be observed, and set to anything that `machine` accepts. It is None until this
+    computer is measured, and if there is no such preset. `editor.problem` says what was refused last. Observers are called in the
+    thread that caused the change. `editor.answer()` waits for the machine of the last gesture.
 
-    With `check`, a function that takes the machine, the editor has a button *Check* that judges what is on screen
-    (`isoviz.widgets.views.checked_pane.CheckedPane` says what it returns). `editor.verdict` is what was said of that machine.
-    With `fixed=True` the memories, channels and shared resources that are there stay as they are, and others can be added; where
-    `fixed` is a machine, it is its parts that stay.
+    With `check`, a function that takes the machine, the editor has a button *Check* that judges the machine on screen
+    (`isoviz.widgets.views.checked_pane.CheckedPane` says what the function returns). `editor.verdict` is the verdict on that
+    machine. With `fixed=True` the present memories, channels and shared resources cannot be changed, but others can be added. If
+    `fixed` is a machine, its parts cannot be changed.
 
-    `close` ends the view, and its session where it made it.
+    `close` ends the view. A session that the view made itself ends, too.
 
     Raises:
         InputError: the machine is none of these. FileError, MachineError: the file holds no machine.
@@ -124,7 +124,7 @@ class MachineEditor(CheckedPane):
         self._follow(True)  # what changed before `listen`
 
     def answer(self, timeout: float | None = TIMEOUT) -> Machine:
-        """The machine on screen, once every gesture that the browser has sent is taken in. An edit that was refused is not in it.
+        """The machine on screen, after all gestures that the browser has sent. It does not have edits that were refused.
 
         Raises:
             InputError: there is no such machine; the message says why. TimeoutError: it takes longer than `timeout` seconds.
@@ -150,7 +150,7 @@ class MachineEditor(CheckedPane):
         return "machine editor"
 
     def close(self) -> None:
-        """Take the view off the page, stop its threads, and end its session where it made it."""
+        """Take the view off the page and stop its threads. A session that the view made itself ends, too."""
         if self._unfollow is not None:
             self._unfollow()
         super().close()

@@ -54,28 +54,28 @@ def _channels(path: PathPlan) -> tuple[str, ...]:
 
 
 class PlanView(CheckedPane):
-    """Why a plan is what it is: constraints with slack, candidates, what would make one of them win, sliders to try, and the plan
-    by hand.
+    """Why a plan is what it is: constraints, candidates and what would make one of them win, sliders to try changes, plans by
+    hand.
 
         view = isoviz.PlanView(transfer, machine)
         view
 
-    - `shown`: a `Transfer` with its `machine`, a `Plan`, or the session of an explorer (the explorer itself will do), whose plan
-      is then shown. The machine of a plan is known in the process that planned it; else it is given.
+    - `shown`: a `Transfer` with its `machine`, a `Plan`, or an explorer or its session, whose plan is then shown.
+    - `machine`: needed for a transfer, and for a plan that another process made.
     - `options`: the choices of the planner for a transfer, or those that the plan was made with.
 
-    `view.plan` is the plan that is shown, None while there is none; `view.explanation` explains it, None until it is known.
+    `view.plan` is the plan that is shown, None while there is none. `view.explanation` explains it, None until it is known.
     `view.answer()` waits for the plan of the last gesture. `view.session` can be observed:
-    `view.session.observe(…, names="plan")`. `close` ends the view, and its session where it made it.
+    `view.session.observe(…, names="plan")`. `close` ends the view. A session that the view made itself ends, too.
 
-    With `check`, a function that takes the plan, the view has a button *Check* that judges what is on screen
-    (`isoviz.widgets.views.checked_pane.CheckedPane` says what it returns). `view.verdict` is what was said of that plan.
-    `fixed` names what stays as it was given: "transfer" (with its limits), "machine", "path" (its hops). True stands for all of
-    them: what is left are the layouts of the buffers, their blocks, the chunk and the target.
+    With `check`, a function that takes the plan, the view has a button *Check* that judges the plan on screen
+    (`isoviz.widgets.views.checked_pane.CheckedPane` says what the function returns). `view.verdict` is the verdict on that plan.
+    `fixed` names what cannot be changed: "transfer" (with its limits), "machine", "path" (its hops). True means all of them: only
+    the layouts of the buffers, their blocks, the chunk and the target can then be changed.
 
     Raises:
-        InputError: none of these, a transfer without a machine, a machine beside a session, or a bundle or a transfer with lists.
-            Others as `plan`.
+        InputError: `shown` is none of these, a transfer comes without a machine, a machine is given beside a session, or the
+            transfer is a bundle or has lists. Others as `isoviz.plan`.
     """
 
     _stages = EVERYTHING - NOT_ALONE - {"other_plans", "interval"}
@@ -126,9 +126,9 @@ class PlanView(CheckedPane):
         return None if explained is None or explained.plan is not self.plan else explained.explanation
 
     def answer(self, timeout: float | None = TIMEOUT) -> Plan:
-        """The plan on screen, once every gesture that the browser has sent is taken in and planned; its explanation may follow.
+        """The plan on screen, after all gestures that the browser has sent. Its explanation may follow later.
 
-        A plan by hand that breaks limits is an answer, too: `Plan.violations` says which.
+        A plan by hand that breaks limits is returned, too: `Plan.violations` says which.
 
         Raises:
             InputError: there is no plan for what is entered; the message says why.

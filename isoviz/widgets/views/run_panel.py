@@ -22,23 +22,26 @@ if TYPE_CHECKING:
 
 
 class RunPanel(Explorer):
-    """Runs of a transfer: progress, predicted beside measured, repeats, notes, earlier runs.
+    """The runs of a transfer: progress, predicted and measured times, repeated runs, notes, earlier runs.
 
         panel = isoviz.RunPanel(explorer)
         panel
 
-    - An explorer, a view, or a session: its runs, as in the explorer.
-    - A `Transfer`: it is planned on `machine` (a `Machine`, the name of a preset, the path of a machine file; without it, this
-      computer) and runs from there.
-    - A `Plan`: its transfer, planned by the same planner or by the same hand; `machine` is the machine that it was made for.
+    `what` is one of these:
 
-    `panel.run()` and `panel.repeat(5)` begin runs and return at once; `panel.report` is the report of the last run that ended
-    well (of repeated runs, of the one in the middle), and can be observed. `panel.cancel()` ends what is under way.
-    Where the plan runs in MPI ranks, the first run starts them. They stay until `panel.end_ranks()` or the end of the session.
-    `close` ends the view, and its session where it made it.
+    - An explorer, a view, or a session: its runs, as in the explorer.
+    - A `Transfer`: it is planned on `machine` (a `Machine`, the name of a preset, or the path of a machine file; by default this
+      computer) and then run.
+    - A `Plan`: its transfer, planned by the same planner, or by hand as it was; `machine` is the machine of the plan.
+
+    `panel.run()` and `panel.repeat(5)` begin runs and return at once. `panel.report` is the report of the last successful run; of
+    repeated runs, it is that of the median run. It can be observed. `panel.cancel()` cancels the present run. If the plan runs in
+    MPI ranks, the first run starts them. They stay until `panel.end_ranks()` or the end of the session. `close` ends the view. A
+    session that the view made itself ends, too.
 
     Raises:
-        InputError: none of these, or a machine beside a session. FileError, MachineError: the file holds no machine.
+        InputError: `what` is none of these, or a machine is given beside a session.
+        FileError, MachineError: the file holds no machine.
     """
 
     report = traitlets.Any(None, allow_none=True, help="the report of the last run that ended well")
@@ -81,7 +84,7 @@ class RunPanel(Explorer):
         self.session.end_ranks()
 
     def cancel(self) -> None:
-        """Cancel what is under way."""
+        """Cancel the present run."""
         self.session.cancel()
 
     def _tell_report(self, change: object) -> None:

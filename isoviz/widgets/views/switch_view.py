@@ -14,15 +14,15 @@ from isoviz.widgets.session import Session
 
 
 class SwitchView(Explorer):
-    """A switch whose packets move: play, pause, step, follow one of them, and drag the load that is offered.
+    """The switch of a Data Vortex at work: play, pause and step its packets, follow one of them, and change the offered load.
 
-        isoviz.vortex.Switch(heights=32, angles=4, inputs=[0])         # as the last value of a cell, it shows itself so
+        isoviz.vortex.Switch(heights=32, angles=4, inputs=[0])         # the last value of a cell: the same view
         isoviz.SwitchView(isoviz.vortex.Switch(heights=1024))
 
     The browser computes all of it, also without a kernel.
 
     Raises:
-        InputError: no switch, or one that is too large.
+        InputError: `switch` is not a switch, or is too large for the browser.
     """
 
     def __init__(self, switch: Switch) -> None:

@@ -15,15 +15,16 @@ from isoviz.widgets.session import Session
 
 
 class TraceView(Explorer):
-    """The timeline of a trace, simulated or measured: what each channel did when, what the buffers held, who waited.
+    """The timeline of a trace, simulated or measured: the work of each channel, the fill of the buffers, and what waited for
+    what.
 
         isoviz.TraceView(isoviz.simulate(plan))
 
-    A `Report` is shown by its trace. With a `machine`, channels and memories are named in words; without one they have the names
-    that they have in the plan. An explorer, a view, or a session shows the simulation of its plan, which follows every edit.
+    Of a `Report` its trace is shown. With a `machine`, channels and memories have names in words; otherwise they have their names
+    in the plan. Of an explorer, a view or a session, the simulation of its plan is shown, which follows every edit.
 
     Raises:
-        InputError: none of these, a report without a trace, or a machine that lacks a channel of the trace.
+        InputError: `trace` is none of these, a report has no trace, or the machine lacks a channel of the trace.
     """
 
     def __init__(self, trace: Trace | Report | Session | Explorer, *, machine: MachineLike | None = None) -> None:
