@@ -1082,7 +1082,7 @@ export interface ShownPathShare {
  * `chunk` is the size of a chunk as typed; "" takes the one of the least time. `target` is the throughput in bytes per
  * second for which the constraints are judged; None takes the most that the path sustains. Where `paths` are given, the
  * plan has these paths, and `path`, `layouts` and `chunk` stay empty. `name` says what this plan is, such as "The paper's
- * plan"; once it is edited, it is that no more.
+ * plan". An edit takes the name away.
  */
 export interface ShownByHand {
   path: string[];
