@@ -5,7 +5,7 @@ Two families tell a caller what to do, and set the exit status of the command li
 - `InputError`: the request cannot be done (exit status 2);
 - `RunError`: the request was right and failed while it ran (exit status 1).
 
-`InternalError` is neither: isoviz contradicts itself (exit status 1).
+`InternalError` is neither: it reports a defect of isoviz (exit status 1).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def line(text: str, most: int = LONGEST) -> str:
 
 
 def in_words(error: BaseException) -> str:
-    """The type of an error and what it says, on one line. An error whose words cannot be made is told by its type."""
+    """The type and the message of an error, on one line. If the message cannot be made, the line says so."""
     try:
         said = str(error)
     except BaseException as failed:  # noqa: BLE001  # any code can be behind the words of an error
@@ -172,9 +172,9 @@ class ArrayError(LayoutError, TransferError):
 
 
 class EmptyArrayError(ArrayError):
-    """An array without elements, where an index space is needed, which is never empty.
+    """An array without elements, where an index space is needed; an index space is never empty.
 
-    `holds` says what it would hold: two empty arrays that fit each other have equal ones. None where nobody asked.
+    `holds` describes the elements that it would hold, and is equal for two empty arrays that fit each other. None if unknown.
     """
 
     def __init__(self, message: str = "", holds: object = None) -> None:
@@ -223,8 +223,8 @@ class InternalError(IsovizError, AssertionError):
 class RunError(IsovizError, RuntimeError):
     """A transfer failed while it ran.
 
-    `hop` is the number of the hop on its path (from 0), `channel` the channel's name, `chunk` the number of the chunk;
-    each is None where the failure has no such place.
+    `hop` is the number of the hop on its path (from 0), `channel` the channel's name, `chunk` the number of the chunk; each is
+    None if the failure has no such place.
     """
 
     def __init__(self, message: str, *, hop: int | None = None, channel: str | None = None, chunk: int | None = None) -> None:
@@ -254,7 +254,7 @@ class LaunchError(RunError):
 class RankError(RunError):
     """Something failed on a rank, or ranks do not agree about a transfer.
 
-    `rank` is its number (None: no single one), `pid` the number of its process, if known.
+    `rank` is the number of the rank (None: no single rank), `pid` the number of its process, if known.
     """
 
     def __init__(self, message: str, *, rank: int | None = None, pid: int | None = None) -> None:

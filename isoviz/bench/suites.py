@@ -30,7 +30,7 @@ class Suite:
 
     @property
     def options(self) -> Collection[str]:
-        """The names of the options that it takes; `progress` is called with a text about each step."""
+        """The names of its options. The option `progress` is called with a text about each step."""
         return inspect.signature(self.measure).parameters.keys()
 
 

@@ -6,8 +6,8 @@
     course.statement("1.1")     # what is given, asked, and in which unit
     course.check("1.1", 17)
 
-An answer is a number (or its text with a unit), a text, a value of isoviz, a function, or a pane. What cannot be read is not
-counted, and neither is the same answer once more. Everything works without a network.
+An answer is a number (or its text with a unit), a text, a value of isoviz, a function, or a pane. An answer that cannot be read
+is not counted, nor is the same answer given again. Everything works without a network.
 
 `isoviz course new`, `report` and `export` are for a class: see the page for teachers.
 """

@@ -1,4 +1,4 @@
-"""What a notebook of the course calls."""
+"""The functions that the notebooks of the course call."""
 
 from __future__ import annotations
 
@@ -158,12 +158,12 @@ def exercise(name: str) -> Exercise:
 
 
 def start(folder: str | Path = ".") -> Shown:
-    """Open the folder of a learner, and make it one where it is none; returns how far the learner has come.
+    """Open the folder of a learner, or set it up. Returns how far the learner has come.
 
-    Where the folder cannot be written, exercises work as well, and what is returned says that nothing is kept.
+    If the folder cannot be written, exercises work as well, and the result says that nothing is kept.
 
     Raises:
-        FileError: what the folder holds of the course cannot be read.
+        FileError: a file of the course in the folder cannot be read.
     """
     global _opened
     checks.expect("course.start", folder, (str, Path), "a folder")
@@ -215,7 +215,7 @@ def statement(name: str) -> Shown:
 def check(name: str, answer: object = ...) -> Shown:
     """Check an answer: a number or its text with a unit, a text, a value of isoviz, a function, or a pane.
 
-    A wrong answer gets a hint of its own. `...` and what cannot be read are not counted.
+    A wrong answer gets a hint. `...` and answers that cannot be read are not counted.
 
     Raises:
         InputError: there is no such exercise. FileError: see `start`.
@@ -240,7 +240,7 @@ def pane(name: str) -> AnswerPane:
 
 
 def answered(name: str) -> bool:
-    """Whether there is an attempt at an exercise. What would give an answer away waits for it: without one, that is printed.
+    """Whether an exercise has been attempted. If not, this is printed: cells that would give an answer away wait for an attempt.
 
     Raises:
         InputError: there is no such exercise. FileError: see `start`.
@@ -254,9 +254,9 @@ def answered(name: str) -> bool:
 
 
 def points(name: str) -> int:
-    """1 where an exercise is right, else 0, by the answers that are kept in the folder: they are judged again.
+    """1 if an exercise is right, else 0. The answers that are kept in the folder are judged again.
 
-    Of a prediction the first answer counts.
+    For a prediction the first answer counts.
 
     Raises:
         InputError: there is no such exercise. FileError: see `start`.
@@ -265,7 +265,7 @@ def points(name: str) -> int:
 
 
 def progress() -> Shown:
-    """How many exercises are right, by what is kept in the folder.
+    """How many exercises are right, according to the answers that are kept in the folder.
 
     Raises:
         FileError: the progress cannot be read.
@@ -292,7 +292,7 @@ class _Terms:
 
 
 def terms(*names: str) -> Any:
-    """The lines of the glossary on these terms, as the explorer shows them.
+    """The glossary lines of these terms, as the explorer shows them.
 
     Raises:
         InputError: there is no such term.

@@ -114,13 +114,13 @@ __all__ = [
 
 
 def html(value: object, *, theme: ThemeName = "auto") -> str:
-    """An HTML element with nothing to load: the picture of a value, and tables beside it. Its text twin is `str(value)`.
+    """The picture of a value and the tables beside it, as one HTML element that loads nothing. `str(value)` is the same as text.
 
-    Explanations, sweeps and chunk curves have plots, which a script of the page draws (`library_html`); where there is none, a
-    sentence stands in their place.
+    Explanations, sweeps and chunk curves have plots, which need a script in the page (`library_html`). Without it, a sentence
+    stands in their place.
 
     Raises:
-        TypeError: a value of a type that has no picture.
+        TypeError: values of this type have no picture.
     """
     for kind in type(value).__mro__:
         if (function := PICTURES.get(f"{kind.__module__}.{kind.__qualname__}")) is not None:

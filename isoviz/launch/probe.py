@@ -1,4 +1,4 @@
-"""The probe: it measures this computer, or MPI ranks, and returns a machine to plan with (DESIGN, section 5)."""
+"""The probe: it measures this computer, or MPI ranks, and returns a machine to plan with."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class Channel:
       that bypasses the page cache, and 1 for no alignment.
     - `resources`: pairs (resource, weight), weight ≥ 0. The weight is the number of resource bytes per payload byte; for a held
       resource it is the amount that the channel holds.
-    - `max_in_flight`: the largest number of requests in flight; None becomes that of the kind (`ChannelKind.in_flight`).
+    - `max_in_flight`: the largest number of requests in flight; None takes the number of the kind (`ChannelKind.in_flight`).
     - `provenance`: the origin of its figures: "from the paper", "assumed", "measured <date> on <computer>".
 
     Raises:
@@ -161,9 +161,9 @@ class Channel:
         return found
 
     def requests(self, shape: CopyShape) -> int:
-        """The number of requests of a copy: one, or more where it has more runs than a request takes (`descriptors`).
+        """The number of requests of a copy: one, or more if it has more runs than a request takes (`descriptors`).
 
-        Where descriptors count at both ends, requests are windows, if the shape of the copy has their bytes.
+        If descriptors count at both ends and `shape.window` is known, each request is one window.
         """
         expect("channel", shape, CopyShape, "the shape of a copy")
         if self.descriptors is None:
@@ -179,7 +179,7 @@ class Channel:
 
     @cached_property
     def by_run(self) -> bool:
-        """Whether the seconds of a copy are `request_seconds + nbytes / rate(run_bytes)`, independent of all else."""
+        """Whether the seconds of a copy are `request_seconds + nbytes / rate(run_bytes)` and depend on nothing else."""
         if self.descriptors is not None and self.request_seconds:
             return False
         # The protocol check comes last because it is slow.

@@ -24,10 +24,9 @@ LONGEST = 1e6
 
 @dataclass(frozen=True)
 class OneTimeCost:
-    """Seconds that a transfer pays for what is made ready before its first chunk moves.
+    """Seconds that a transfer pays to prepare something before its first chunk moves.
 
-    They are set-up: no chunk moves meanwhile, also where every chunk has descriptors of its own. What the requests of a chunk
-    cost while the others move is `Channel.request_seconds`.
+    They are part of the set-up, in which no chunk moves. Costs of requests while chunks move are `Channel.request_seconds`.
 
     - `name`: the purpose of the cost, such as "registration".
     - `seconds`: the seconds that a hop over the channel pays, once per unit of `per`.
@@ -44,10 +43,9 @@ class OneTimeCost:
     - `cached_by`: the name of a cache that channels share, such as "registrations". For the same unit, only the first hop of a
       path with this cache pays. If it is empty, every hop pays. Requests and runs are those of one hop, so no cache shares them.
     - `only_converting`: only hops that convert pay.
-    - `only_following`: only hops that are not the first one of their path pay, such as the time until another thread takes a
-      chunk further on.
-    - `kept`: what was made ready stays so. A transfer that runs several times (`Options.reuse`) pays at its first start only;
-      if it is false, at every start.
+    - `only_following`: only hops after the first one of their path pay, such as the time until another thread takes over a chunk.
+    - `kept`: whether the result is kept. Then a transfer that runs several times (`Options.reuse`) pays at its first start only;
+      otherwise at every start.
 
     Creating an MPI datatype is `OneTimeCost("datatype", 2e-6, per="layout", cached_by="datatypes")`.
 

@@ -55,7 +55,7 @@ class _Kind(str):
 
     @classmethod
     def words_for(cls, name: str) -> str:
-        """What people call the kind of a name; the name itself where no such kind is registered."""
+        """The words for the kind of this name; the name itself if no such kind is registered."""
         checks.expect(cls._noun, name, str, "the name of a kind")
         found: Self | None = cls._registered.get(name)
         return name if found is None else found.words
@@ -120,9 +120,9 @@ class MemoryKind(_Kind):
     - `is_file_system`: whether it holds files, which are named by paths and are read and written in pages.
     - `device`: the form of `Memory.device`.
     - `description`: what people call the kind, in one to three words.
-    - `is_of_ranks`: whether a rank has memories of this kind, so that machines of nothing else can be ranks.
-    - `place`: where it is drawn on a node, as its row from the top and its place from left (0) to right (1). None: beside kinds
-      that are like it.
+    - `is_of_ranks`: whether a rank has memories of this kind. A machine that has only such kinds can be a machine of ranks.
+    - `place`: where it is drawn on a node, as its row from the top and its place from left (0) to right (1). None: beside similar
+      kinds.
 
     Raises:
         MachineError: no kind of this name is registered.
@@ -166,12 +166,12 @@ class ChannelKind(_Kind):
     - `colour`: the number of its colour in plots, from 0 to 6. None: kinds without one take the colours in turn.
     - `requests`: how it cuts chunks into requests.
     - `ways`: how a probe measures it; None if no probe does.
-    - `same_host`, `other_host`: what is assumed of it between two ranks; None where ranks have no channels of this kind.
-    - `is_usual`: whether machines of ranks always have it, and their probe measures it. Others are there to compare with, on
-      request.
+    - `same_host`, `other_host`: the assumed figures between two ranks; None if ranks have no channels of this kind.
+    - `is_usual`: whether machines of ranks always have it, and their probe measures it. Other kinds are made on request, for
+      comparisons.
     - `prepares`: whether a prepared transfer between two ranks of one host needs no message, so that a probe measures its start.
     - `counts_both_ends`: whether its requests gather at the source and scatter at the destination. `Channel.descriptors` then
-      limits the runs of a request at either end, each counted by itself.
+      limits the runs of a request at each end separately.
     - `protocol`: the messages that a transfer takes besides its data; None if they are not known.
 
     Raises:
@@ -327,8 +327,8 @@ def register_channel_kind(
 ) -> ChannelKind:
     """Register a kind of channel for machines and machine files. `ChannelKind` explains the properties.
 
-    A second registration with the same properties returns the same object. Without `requests`, a kind has the rule of host
-    copies, of GPUs or of disks where it is one of these, else none of its own.
+    A second registration with the same properties returns the same object. Without `requests`, a kind of host copies, GPUs or
+    disks has the rule of these, and any other kind has no special rule.
 
     Raises:
         MachineError: the name belongs to a kind with other properties, an end is not a registered kind of memory, or a property

@@ -206,11 +206,12 @@ def save(machine: MachineLike, path: str | Path) -> None:
 
 
 def machine_argument(call: str, machine: MachineLike) -> Machine:
-    """The machine of an argument of a call: the machine itself, the preset of that name with its default options, or the machine
-    of that file.
+    """The machine that an argument stands for: a machine itself, the name of a preset with its default options, or a file.
+
+    `call` begins the message of an error.
 
     Raises:
-        InputError: it is none of these. MachineError: there is no preset of that name, or the file describes no machine.
+        InputError: `machine` is none of these. MachineError: there is no such preset, or the file describes no machine.
         FileError: the file cannot be read.
     """
     if isinstance(machine, Machine):

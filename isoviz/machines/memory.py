@@ -37,15 +37,15 @@ class Memory:
     """One memory of a machine.
 
     - `name`: unique in the machine, by convention `node<number>.<kind>` (`node0.sys`, `node1.fbm0`).
-    - `node`: the number of its computer. Left out, it is that of the name, or 0 if the name has none. A name that begins with
-      `node1.` is refused on another node.
+    - `node`: the number of its computer. The default is the number in the name, or 0 if the name has none. A name that begins
+      with `node1.` is refused on another node.
     - `capacity`: its size in bytes; None if it is unknown or unlimited for practical purposes.
     - `slot_limit`: the largest slot of an intermediate buffer in it, in bytes; None for the limit of the machine (Isometry's TH).
     - `label`: a remark for display.
     - `emulated`: whether it stands for hardware that is absent. Displays mark such memories.
     - `device`: the device that it is bound to; None if it is not bound.
-    - `within`: the boxes of its node that it lies in, outermost first: `("socket 0", "PCIe switch 1", "GPU 1")`. They are names
-      of any depth, as hwloc has them, since computers differ in their levels.
+    - `within`: the boxes of its node that it lies in, outermost first: `("socket 0", "PCIe switch 1", "GPU 1")`. Their number is
+      free, since computers differ in their levels.
 
     The kind of the memory determines the form of `device` (`MemoryKind.device`). For a file system (DSK) it is a directory. For
     the other kinds of the paper it is a number from 0: of a GPU (FBM, ZCM), a rank (REG) or a NUMA node (SYS). Backends use it.

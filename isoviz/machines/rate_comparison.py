@@ -1,4 +1,4 @@
-"""The rates of one machine beside those of another: how far a preset is from a computer that was measured."""
+"""A comparison of the rates of two machines, such as a preset and a measured computer."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ class ComparedChannels:
 class RateComparison(Told):
     """Two machines by name, the origins of their figures, and their channels in common.
 
-    `emulated` names the emulated memories of each machine. `only_here` and `only_there` are the families of only one of them.
+    `emulated` names the emulated memories of each machine. `only_here` and `only_there` are the families that only one of them
+    has.
     """
 
     here: str

@@ -59,7 +59,7 @@ class ThroughputFunction(Protocol):
 
 @runtime_checkable
 class ShapedThroughput(ThroughputFunction, Protocol):
-    """A throughput function that depends on more than the run, for protocols whose requests have costs of their own.
+    """A throughput function that depends on more than the run, for protocols whose requests have further costs.
 
     Planners use its rates as bounds, `nbytes / seconds(shape) ≤ tp(run_bytes)`, and then evaluate `seconds`. Their plans are not
     guaranteed to be optimal for machines with such a channel.
@@ -84,7 +84,7 @@ class Sampled:
     - `measured`: the samples before they were made monotone, if this changed them.
 
     Raises:
-        MachineError: there are no samples, runs do not grow, rates fall, or a value is not a finite positive number.
+        MachineError: there are no samples, runs do not ascend, rates fall, or a value is not a finite positive number.
     """
 
     samples: Samples

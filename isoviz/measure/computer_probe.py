@@ -1,4 +1,4 @@
-"""The probe of this computer: host memory, disks and GPUs, measured in one process (DESIGN, section 5).
+"""The probe of this computer: host memory, disks and GPUs, measured in one process.
 
 It first measures the throughput function of every channel by running plans (`isoviz.measure.channel_timer`), with more samples
 where the function bends (`isoviz.measure.sampling`). Then it measures pairs of channels at once, to find shared resources

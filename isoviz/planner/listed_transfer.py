@@ -70,7 +70,7 @@ def _array(path: Path) -> Any:
 
 
 class Rest:
-    """The one value `rest`: all entries of an end, in order."""
+    """The class of `isoviz.rest`: all entries of an end, in order."""
 
     def __repr__(self) -> str:
         return "isoviz.rest"
@@ -89,7 +89,8 @@ class ListedTransfer(Transfer):
     is a slice of them.
 
     Raises:
-        TransferError: as `Transfer`; or a list names an entry that its end does not have, or that of the destination one twice.
+        TransferError: as `Transfer`; or a list names an entry that its end does not have, or the list of the destination names an
+            entry twice.
     """
 
     dim: str = ""
@@ -142,7 +143,7 @@ class ListedTransfer(Transfer):
 
     @property
     def is_whole(self) -> bool:
-        """Whether all data of both ends move in their order: never."""
+        """False: lists name the entries that move."""
         return False
 
     def source_view(self) -> View:
@@ -187,16 +188,16 @@ def listed_transfer(
 ) -> Transfer:
     """The transfer of entries that index arrays name: `Transfer.listed(source, destination, entries=…, to=…)`.
 
-    Entry `entries[k]` of the source becomes entry `to[k]` of the destination. Each of both is an array of whole numbers with one
-    axis, or `isoviz.rest`: all entries of that end, in order. For an instance with several dimensions it is `{dim: array}`, and
-    each number names a whole slab; the other dimensions move as a whole. The source may be read several times at one entry.
+    Entry `entries[k]` of the source becomes entry `to[k]` of the destination. Both are arrays of whole numbers with one axis, or
+    `isoviz.rest`: all entries of that end, in order. For an instance with several dimensions it is `{dim: array}`: each number
+    names a whole slab, and the other dimensions move as a whole. An entry of the source may be named several times.
 
         >>> pages = Transfer.listed(cache, packed, entries=[7, 3, 12])
         >>> back = Transfer.listed(packed, cache, to=[7, 3, 12])
 
     Raises:
-        TransferError: the lists differ in length, name an entry that is not there, or one of the destination twice; the message
-            names it. ArrayError: a list is not an array of whole numbers. EmptyArrayError: a list is empty.
+        TransferError: the lists differ in length, name an entry that does not exist, or name an entry of the destination twice;
+            the message names it. ArrayError: a list is not an array of whole numbers. EmptyArrayError: a list is empty.
     """
     for given in (source, destination):
         expect("transfer", given, Instance, "an instance at each end")

@@ -84,7 +84,7 @@ class PathPlan:
 
     The `outer` slowest components of the layout `order` number the blocks. A chunk consists of `per_chunk` blocks. All
     intermediate layouts end with the same components. `objective` is T, the time that planners minimise: it counts the last chunk
-    as a fraction of a full one (DESIGN, section 2; `isoviz.planner.time.path_time`), and is the mean of `reuse` starts.
+    as a fraction of a full one (`isoviz.planner.time.path_time`), and is the mean of `reuse` starts.
     `throughput` is the rate in the steady state, in bytes per second. `setup` is the set-up time of the channels at the first
     start, in seconds; later starts save `kept` of it. `overlap` says whether hops work at the same time. `resources` names the
     shared resources of the path. `shares` holds, for each of them, the seconds of the resource that a byte costs on each hop.

@@ -153,10 +153,10 @@ def layout_at(node: Node) -> Layout:
 def plan_to_json(plan: Plan) -> dict[str, Any]:
     """A plan as a JSON object, as `--json` prints it.
 
-    `plan_from_json` makes an equal plan from it. `paths` holds the complete paths. `hops`
-    repeats the hops of all paths, with the numbers of their paths, for programs that read only figures. Bytes, seconds and the
-    other figures are those of all paths together. `reuse`, `first`, `again` and `total` stand there where a plan is for several
-    starts, or a later start is shorter than the first.
+    `plan_from_json` makes an equal plan from it. `paths` holds the complete paths. `hops` repeats the hops of all paths, with the
+    numbers of their paths, for programs that read only figures. Bytes, seconds and the other figures are those of all paths
+    together. `reuse`, `first`, `again` and `total` are there if the plan is for several starts, or if a later start is shorter
+    than the first.
     """
     expect("plan_to_json", plan, Plan, "a plan")
     paths = [_path_to_json(plan, number) for number in range(len(plan.paths))]
@@ -214,8 +214,8 @@ def _path_to_json(plan: Plan, number: int) -> dict[str, Any]:
 
 
 def plan_from_json(data: Mapping[str, Any] | str) -> Plan:
-    """The plan of a JSON object that `plan_to_json` made, or of its text. This process then knows the machine beside it, if there
-    is one, as in a file of `save_plan`.
+    """The plan of a JSON object that `plan_to_json` made, or of its text. If the object also has the machine, as a file of
+    `save_plan` has, this process then knows the machine of the plan.
 
     Raises:
         TransferError: the object is invalid, or the machine is that of another plan; the message names the place.

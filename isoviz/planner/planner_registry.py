@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Planner:
     """A registered planner. `about` describes it in a line for menus, `meaning` in a sentence for the glossary.
 
-    `make` takes a `Problem` (`isoviz.planner.problem`), which itself knows the options and so the names of planners.
+    `make` takes a `Problem` (`isoviz.planner.problem`).
     """
 
     name: str
@@ -44,8 +44,8 @@ def register_planner(name: str, make: Callable[[Any], Plan], *, about: str, mean
 
     `problem.part` is the part of the machine to search, with the channels of its networks. The planner may build on other
     planners, as in `plan(problem.transfer, problem.machine, "simple")`, and on `isoviz.planner.plan_of_paths`. `meaning` is a
-    sentence of at most 140 characters; unless given, it is `about`. The same function registered again, as when a notebook's cell
-    runs twice, takes the place of the one before.
+    sentence of at most 140 characters, by default `about`. If a function of the same name and module is registered again, as when
+    a cell runs twice, it replaces the earlier one.
 
     Raises:
         InputError: the name is not one printable word or belongs to another planner, or `make` cannot be called.

@@ -72,7 +72,7 @@ class Problem:
     @cached_property
     def part(self) -> Machine:
         """The part of the machine that matters for this transfer, with all its channels listed (`Machine.around`). Its costs are
-        those of a start in the mean."""
+        the means over all starts."""
         return self.in_mean.around(self.transfer.source.memory, self.transfer.destination.memory)
 
     # ---- limits
@@ -102,7 +102,7 @@ class Problem:
         return choice.seconds + self.chunk_cost(self.nbytes / chunks, len(choice.route.channels))
 
     def key(self, choice: Choice) -> tuple[object, ...]:
-        """The sort key of a choice, the least being the best: T with the cost of its chunks, then `Choice.key`."""
+        """The sort key of a choice: T with the cost of its chunks, then `Choice.key`. The least is the best."""
         return self.with_cost(choice), *choice.key
 
     @cached_property

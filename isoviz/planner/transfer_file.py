@@ -1,4 +1,4 @@
-"""Transfer files: a transfer, its machine and its options as TOML (DESIGN, section 3)."""
+"""Transfer files: a transfer, its machine and its options as TOML."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ class TransferFile:
         return _machine(self.machine_options, self.folder)
 
     def for_runs(self, reuse: int | None) -> TransferFile:
-        """The file for another number of runs of its transfer (`Options.reuse`); None: what it says itself.
+        """The file with another number of runs of its transfer (`Options.reuse`); None: with its own number.
 
         Raises:
-            InputError: it is not such a number.
+            InputError: `reuse` is not a number of runs.
         """
         return self if reuse is None else replace(self, options=replace(self.options, reuse=reuse))
 
@@ -75,12 +75,12 @@ class TransferFile:
 def load_transfer(source: str | Path | Mapping[str, Any]) -> TransferFile:
     """Read a transfer file (a path), or the same contents as nested dictionaries.
 
-    DESIGN, section 3, describes the tables. In addition, `[box]` selects a part of the data, with `shape` (a table by dimension)
-    and `fields` (a list). `origin` in `[source]` and `[destination]` is the first coordinate of the box; `space` and `fields`
-    there override the common ones, and `offset` is the byte at which the data of a raw file begin.
+    `docs/guide/running.md` describes the tables. `[box]` selects a part of the data, with `shape` (a table by dimension) and
+    `fields` (a list). `origin` in `[source]` and `[destination]` is the first coordinate of the box; `space` and `fields` there
+    override the common ones, and `offset` is the byte at which the data of a raw file begin.
 
-    A file with tables `[[bundle]]` is a bundle (`isoviz.bundle`): each of them has the tables of a transfer, such as
-    `[bundle.space]`, and takes what it lacks from those of the file. `count` stands for that many equal transfers.
+    A file with tables `[[bundle]]` is a bundle (`isoviz.bundle`). Each of them has the tables of a transfer, such as
+    `[bundle.space]`, and takes missing ones from the file. `count` is the number of equal transfers that it stands for.
 
     `entries` in `[source]` and `to` in `[destination]` list what moves (`Transfer.listed`): the name of a `.npy` file beside the
     transfer file, numbers, or `{random = 3062, of = 3534, seed = 1}` (`in_order = true` sorts them); for an instance with several

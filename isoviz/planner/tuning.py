@@ -54,7 +54,7 @@ PEAK_SHARE = 0.97
 # ---- routes without buffers
 
 UNBUFFERED_UNIT = 32 << 20
-"""Chunks of a route without buffers are a multiple of this many bytes: the default limit of a slot (DESIGN, section 2)."""
+"""Chunks of a route without buffers are a multiple of this many bytes: the default limit of a slot."""
 UNBUFFERED_LEAST_SECONDS = 5e-4
 """Chunks of a route without buffers take about this many predicted seconds at least: Python takes a tenth of it for a chunk, in
 which a GPU copies 200 MB of its own memory."""

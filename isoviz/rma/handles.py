@@ -30,7 +30,7 @@ class Handle:
 
     @property
     def done(self) -> bool:
-        """Whether it has ended: well, with an error, or cancelled."""
+        """Whether it has ended: successfully, with an error, or cancelled."""
         return self._ticket is None or self._ticket.done
 
     def wait(self, timeout: float | None = None) -> Any:
@@ -47,8 +47,9 @@ class Handle:
         return self._result
 
     def cancel(self) -> bool:
-        """Stop it if it has not ended. False if it had; else `wait` tells how it ends. Some of its bytes may be in place then.
+        """Stop it if it has not ended, and return True; return False if it has ended. `wait` then tells how it ended.
 
-        Where memory is not mapped, it stops before its next piece of 1 MiB, and this waits for the pieces under way.
+        Some of its bytes may be in place. If the memory is not mapped, it stops before its next piece of 1 MiB, and this call
+        waits for the pieces that are under way.
         """
         return self._ticket is not None and self._ticket.cancel()

@@ -35,16 +35,16 @@ MOST_WORDS = 1024
 
 
 class Heap:
-    """An array of `shape` and `dtype` on each of `size` ranks, as `isoviz.rma.malloc` makes it. `rank` is this one.
+    """An array of `shape` and `dtype` on each of `size` ranks; `isoviz.rma.malloc` makes it. `rank` is the number of this rank.
 
     `local` is the array of this rank: an ordinary array, which other ranks read and write as well.
 
     - A put returns when its source may be changed. Its bytes are in place after a `fence`.
     - Puts and gets of this rank to one rank take effect in its order, except those with `wait=False`.
-    - Two puts to the same elements leave one value or the other, element by element or torn, unless a fence and a message of the
-      program lie between them.
-    - In a `with`, the heap is freed at the end. After an error there, the other ranks get a RankError at the next call that all
-      ranks make together, and the heap has ended for them, too.
+    - Two puts to the same elements may leave either value in each element, or a mixture of their bytes, unless a fence and a
+      message of the program lie between them.
+    - In a `with`, the heap is freed at the end. If the block raises an error, the heap ends for the other ranks, too: their next
+      call that all ranks make together raises RankError.
     """
 
     def __init__(
@@ -68,13 +68,13 @@ class Heap:
     def put(self, value: Any, *, to: int, at: Any = (), wait: bool = True) -> Handle | None:
         """Write a value, or an array, to a part of a rank's array.
 
-        `at` is an index as of NumPy: numbers, slices with steps, `...`, lists of indices, a mask; by default the whole array. It
+        `at` is an index as in NumPy: numbers, slices with steps, `...`, lists of indices, a mask; by default the whole array. It
         must not reach beyond the end, also where NumPy would cut a slice off. `value` has the shape of that part, or one that
         NumPy broadcasts to it.
 
-        With `wait=False` it returns a handle. The helper of this rank copies 64 KiB and more between ranks of one host, which
-        needs a free core to gain something. It takes no lists, and no arrays that NumPy would change; those are copied at once.
-        Where the array is not mapped (`way`), a thread of this rank sends the bytes.
+        With `wait=False` it returns a handle. Between ranks of one host, the helper of this rank then copies 64 KiB and more;
+        this gains time only if a core is free. Lists, and arrays that NumPy would convert, are copied before the call returns. If
+        the array is not mapped (`way`), a thread of this rank sends the bytes.
 
         Raises:
             InputError: there is no such rank or part, the value does not fit, or lists name an element twice.
@@ -119,7 +119,8 @@ class Heap:
         return None if wait else Handle()
 
     def get(self, *, of: int, at: Any = (), into: Array | None = None, wait: bool = True) -> Any:
-        """A part of a rank's array: in a new array, or in `into`. `at` is as in `put`; an element comes as a number of Python.
+        """A part of a rank's array: in a new array, or in `into`. `at` is as in `put`. A single element is returned as a Python
+        number.
 
         With `wait=False` it returns a handle, whose `wait` returns the array.
 
@@ -198,21 +199,21 @@ class Heap:
     # ---- words
 
     def fetch_and_add(self, *, to: int, at: Any = (), value: int = 1) -> int:
-        """Add to a word of whole numbers of 4 or 8 bytes, atomically. Returns the word before. It wraps around at its limits.
+        """Add atomically to a word: a whole number of 4 or 8 bytes, which wraps around at its limits. Returns the earlier value.
 
         Raises:
-            InputError: there is no such rank or word, it is not such a number, or it does not hold the value.
+            InputError: there is no such rank or word, the element is not such a number, or it cannot hold the value.
             RankLost: the rank is lost. RunError: the memory cannot be reached.
         """
         word = self._words.get((to, at)) if to.__class__ is int and at.__class__ is int else None
         return (word or self._word(to, at)).fetch_and_add(value)
 
     def swap(self, *, to: int, at: Any = (), value: int) -> int:
-        """Put a value in place of a word, atomically. Returns the word before. Errors are those of `fetch_and_add`."""
+        """Replace a word by a value, atomically. Returns the earlier value. Errors are those of `fetch_and_add`."""
         return self._word(to, at).swap(value)
 
     def compare_and_swap(self, *, to: int, at: Any = (), expected: int, value: int) -> int:
-        """Put a value in place of a word if it is as expected, atomically. Returns the word before.
+        """Replace a word by a value if it is as expected, atomically. Returns the earlier value.
 
         Errors are those of `fetch_and_add`.
         """
@@ -269,7 +270,7 @@ class Heap:
         atomics().barrier()
 
     def way(self, to: int) -> str:
-        """How this rank reaches the array of a rank, and how words there are changed, in words.
+        """A text that says how this rank reaches the array of a rank, and how words there are changed.
 
         Raises:
             InputError: there is no such rank. RankLost: the rank is lost. RunError: the memory cannot be reached.
@@ -280,7 +281,7 @@ class Heap:
         return f"{found}; words by {'its server' if is_far or self.words == 'server' else 'the processor'}"
 
     def mapped(self, to: int) -> Array:
-        """The array of a rank as an array of this process, for code that reads and writes it by itself.
+        """The array of a rank as an array of this process, for code that reads and writes it directly.
 
         Raises:
             InputError: there is no such rank. RankLost: the rank is lost. RunError: it is not mapped, or cannot be reached.
@@ -292,7 +293,8 @@ class Heap:
         return found
 
     def exchange(self, value: Any) -> list[Any]:
-        """`fence`, then tell all ranks a value that can be pickled, and get theirs, by rank. All ranks call it together.
+        """`fence`, then exchange values that can be pickled: returns the values of all ranks, by rank. All ranks call it
+        together.
 
         Raises:
             RankLost: a rank is lost. RankError: a rank calls something else. RunError: a put has failed.
@@ -300,7 +302,7 @@ class Heap:
         return self._meet("exchange", value)
 
     def barrier(self) -> None:
-        """`fence`, then wait until all ranks have come here: their puts are in place as well. All ranks call it together.
+        """`fence`, then wait until all ranks have called this: their puts are in place as well. All ranks call it together.
 
         Raises:
             RankLost: a rank is lost. RankError: a rank calls something else. RunError: a put has failed.
@@ -308,13 +310,13 @@ class Heap:
         self._meet("barrier")
 
     def free(self) -> None:
-        """Give the memory back, after a fence. All ranks call it together. Twice does no harm.
+        """Free the memory, after a fence. All ranks call it together. Safe to call twice.
 
-        `local` stays an array, which no other rank can reach.
+        `local` stays an array of this rank, but no other rank can reach it.
 
         Raises:
             RankLost: a rank is lost. RankError: a rank calls something else, or left the heap with an error.
-            RunError: a put has failed. The memory is given back all the same.
+            RunError: a put has failed. The memory is freed nevertheless.
         """
         if self._over is not None:
             return
@@ -350,7 +352,7 @@ class Heap:
 
     @property
     def is_over(self) -> bool:
-        """Whether it was freed, or has ended otherwise."""
+        """Whether it was freed, or has ended with an error."""
         return self._over is not None
 
     def end(self, error: Exception) -> None:

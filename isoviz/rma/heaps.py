@@ -26,11 +26,10 @@ _of_worlds: weakref.WeakKeyDictionary[World, Together] = weakref.WeakKeyDictiona
 def malloc(shape: int | tuple[int, ...], dtype: Any = "f8", *, words: str = "processor") -> Heap:
     """An array of zeros of this shape on every rank, to which every rank has access. All ranks call it together.
 
-    `dtype` is a type of plain data, also of structs. `words` says who changes words atomically for the ranks of a host: the
-    "processor" of the caller, or the "server" of the rank that has the word. Ranks of other hosts ask the server in either case,
-    which uses the same instructions of the processor, so nothing is lost where both change a word. In a program, `mpiexec` or
-    `srun` has started the ranks; without them this process is the only rank. In a notebook, call it in a function that
-    `ranks.call` runs.
+    `dtype` is a type of plain data, also of structs. `words` says what changes words atomically for ranks of the same host: the
+    "processor" of the caller, or the "server" of the rank that has the word. Ranks of other hosts always ask the server. It uses
+    the same processor instructions, so no change is lost if both change a word. In a program, `mpiexec` or `srun` has started the
+    ranks; without them this process is the only rank. In a notebook, call it in a function that `ranks.call` runs.
 
     Raises:
         InputError: `shape` or `dtype` is not of this kind.
@@ -43,16 +42,16 @@ def malloc(shape: int | tuple[int, ...], dtype: Any = "f8", *, words: str = "pro
 
 
 def share(array: Any, *, words: str = "processor") -> Heap:
-    """A heap of arrays that are there already: each rank gives its own one. All ranks call it together.
+    """A heap of existing arrays: each rank gives its own array. All ranks call it together.
 
-    The arrays have one shape and type, and are contiguous in the order of C. `words` is as in `malloc`. An array in a window of
-    its rank (`world.array`, `heap.local`) is mapped by the ranks of its host, as one of `malloc`. Other memory is reached
-    without a map: between ranks of one host, the system moves long runs; short ones, and everything between hosts, go through
-    pieces of registered memory, which are made at their first use and kept for later ones. `Heap.way` tells which. Words there
-    are changed by the server. `free` leaves the arrays as they are.
+    The arrays have one shape and type, and are contiguous in C order. `words` is as in `malloc`. An array in a window of its rank
+    (`world.array`, `heap.local`) is mapped by the ranks of its host, like an array of `malloc`. Other memory is not mapped.
+    Between ranks of one host, the system then moves long runs. Short runs, and everything between hosts, go through pieces of
+    registered memory, which are made at their first use and kept. `Heap.way` says which way is used. The server changes the words
+    of such memory. `free` leaves the arrays as they are.
 
     Raises:
-        InputError: it is not such an array.
+        InputError: `array` is not such an array.
         RankError: the ranks give different arrays, or a rank gives a wrong one. RankLost: a rank is lost.
         MissingPartError: mpi4py is not installed.
     """

@@ -34,10 +34,10 @@ class Ended:
 
 
 class Place:
-    """A part of a rank's array in a heap, as `Heap.place` finds it. Puts and gets repeat without looking it up again.
+    """A part of a rank's array in a heap, made by `Heap.place`. Repeated puts and gets do not look it up again.
 
-    `rank`, `shape` and `dtype` are those of the part. The first put from an array prepares the copy, and so does the first get
-    into one; the next ones from or into the same array repeat it, with the strides that it had.
+    `rank`, `shape` and `dtype` are those of the part. The first put from an array, or get into an array, prepares the copy. Later
+    calls with the same array repeat that copy, with the strides that the array had then.
     """
 
     def __init__(self, view: Array, rank: int) -> None:
@@ -65,7 +65,7 @@ class Place:
         again(source)
 
     def get(self, into: Array | None = None) -> Any:
-        """What is there: in a new array, or in `into`.
+        """The values of this part: in a new array, or in `into`.
 
         Raises:
             InputError: `into` does not fit. RankLost: the rank is lost.
@@ -138,10 +138,10 @@ class ListedPlace(Place):
 
 
 class Word(Place):
-    """One element of a rank's array in a heap, as `Heap.place` finds it. `change` gives the atomic operations by their names.
+    """One element of a rank's array in a heap, made by `Heap.place`. `change` gives the atomic operations by their names.
 
     Words of whole numbers of 4 or 8 bytes can be changed atomically: `fetch_and_add`, `swap`, `compare_and_swap`. Each returns
-    the value before. They raise InputError for other words, for words that are not aligned (`change` is None), and for values
+    the earlier value. They raise InputError for other words, for words that are not aligned (`change` is None), and for values
     that the word cannot hold.
     """
 
@@ -202,7 +202,7 @@ class Word(Place):
         raise self._wrong("fetch_and_add", value)
 
     def swap(self, value: int) -> int:
-        """Put a value in place of the one that is there."""
+        """Replace the word by a value."""
         if value.__class__ is int and self._least <= value <= self._most:
             old: int = self._swap(value)
             return old if self._mask is None else old & self._mask
@@ -211,7 +211,7 @@ class Word(Place):
         raise self._wrong("swap", value)
 
     def compare_and_swap(self, expected: int, value: int) -> int:
-        """Put a value there if the word is as expected."""
+        """Replace the word by a value if it is as expected."""
         if self._holds(expected) and self._holds(value):
             old: int = self._compare(expected, value)
             return old if self._mask is None else old & self._mask

@@ -90,7 +90,7 @@ class Endpoint(Store, Protocol):
 
     @property
     def lies(self) -> Instance | None:
-        """The instance with its fields where the endpoint has them, if they lie otherwise: with gaps, or in another order."""
+        """The instance with the fields at the places that the endpoint has, if the instance says otherwise; else None."""
 
     @property
     def identity(self) -> object:
@@ -102,7 +102,8 @@ class Endpoint(Store, Protocol):
 
     @property
     def sources(self) -> tuple[Rights, ...]:
-        """The rights of the files that its bytes are from: nobody else may read a file with the same bytes. Empty: no file."""
+        """The rights of the files that its bytes are from: a copy of these bytes must not be readable by anybody else. Empty: no
+        file."""
 
     def comes_from(self, sources: tuple[Rights, ...]) -> None:
         """Keep the rights of the files that its bytes will be from, until `publish`."""
@@ -165,14 +166,14 @@ class RealMemory(Protocol):
         """
 
     def together(self, stores: Sequence[Endpoint], end: BundleEnd) -> Endpoint:
-        """One store of the stores of all members at an end of a bundle, which it closes. `lies` says where it has them.
+        """One store for an end of a bundle, made of the stores of all members, which it closes. Its `lies` says where they are.
 
         Raises:
             TransferError: the memory has no such store.
         """
 
     def received(self, given: Any) -> Any:
-        """What `source` or `destination` get for an object that a caller passed. A memory usually returns the object itself.
+        """The value that `source` or `destination` get for an object of a caller: usually the object itself.
 
         It is called in the caller's thread, before a transfer waits: the object may mean something else in another thread, such
         as an array with a current stream.
@@ -182,7 +183,7 @@ class RealMemory(Protocol):
         """Whether this memory holds an object that a caller passed to `copy`."""
 
     def describe(self, given: Any, layout: Layout | str, like: Instance | None) -> Instance:
-        """An object that a caller passed to `copy` and `holds` accepted, as an instance: its spaces and its layout.
+        """The instance (spaces and layout) of an object that a caller passed to `copy` and that `holds` accepted.
 
         `like` is the source if the object is the destination. Return the same instance for equal arguments: the engine finds the
         plan of a small copy by the identity of its instances.
@@ -218,7 +219,7 @@ class RealChannel(Protocol):
 
     @property
     def names_places(self) -> bool:
-        """Whether it tells the rank of a store at which bytes of the store to write, and never writes to a mapped one itself."""
+        """Whether it only tells the rank of a store which bytes to write, and never writes to a mapped store itself."""
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The simulator: the scheduler in virtual time, with a trace, on any machine (DESIGN, section 3: one scheduler, three drivers).
+"""The simulator: the scheduler in virtual time, with a trace, on any machine.
 
 A channel carries out its requests one after the other. The speed of a request follows from the channel's throughput function for
 the run length of the plan's hop. Requests of channels that use a shared resource get fair shares of it
@@ -229,7 +229,7 @@ class Simulator(VirtualTime):
     def advance(self, until: float | None = None, most: int | None = None) -> bool:
         """Process events up to the time `until`, at most `most` steps of them. Returns whether an event is left.
 
-        So a long simulation can be carried out in parts, and given up between them.
+        So a long simulation can be carried out in parts, and stopped between them.
         """
         if until is not None and (type(until) is not float or until != math.inf):
             until = checks.amount("simulate", "until", until)
@@ -316,8 +316,9 @@ def simulate(
 
     Without `pipelined`, transfers of several hops are stored and forwarded, as in Realm (Isometry, section 6.1).
 
-    With several `starts`, the plans run so often, each time once all of them have ended. The trace has the transfers of every
-    start, in order. On an idle machine the first one takes `Plan.first` seconds, every later one `Plan.again`.
+    With several `starts`, the plans run that many times. Each time begins when all plans of the time before have ended. The trace
+    has the transfers of every start, in order. On an idle machine the first one takes `Plan.first` seconds, every later one
+    `Plan.again`.
 
     Raises:
         TransferError: the machine is not the one that the plans were made for.

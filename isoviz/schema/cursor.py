@@ -21,7 +21,7 @@ class Node:
     """A value inside a document together with its place, e.g. `paths[0].hops` (empty for the whole).
 
     Raises:
-        MismatchError: of each method: the value is another one.
+        MismatchError: in each method, if the value has another type.
     """
 
     value: Any
@@ -40,7 +40,7 @@ class Node:
         return read(self.value, kind, place=self.path)
 
     def made(self, make: Callable[..., Value], *given: Any) -> Value:
-        """What `make` makes of what is given, which stands here; its errors get this place."""
+        """The result of `make` for the given values, which are from this place. Its errors get this place."""
         try:
             return make(*given)
         except MismatchError:
@@ -87,12 +87,12 @@ class Node:
 
 
 def read_document(given: Any, what: str, place: str, error: type[InputError], make: Callable[[Node], Value]) -> Value:
-    """What `make` makes of a JSON document: of the value that is given, or of that of its text.
+    """The result of `make` for a JSON document, given as a value or as its text.
 
-    `what` the document is, such as "a plan", is said of a text that is none, `place` in front of all other complaints.
+    `what` names the document in errors about text that is not JSON, such as "a plan". `place` begins all other messages.
 
     Raises:
-        InputError (or `error`): something is wrong with the document. The message names the place.
+        InputError (or `error`): the document is invalid. The message names the place.
     """
     try:
         with errors_as(error):

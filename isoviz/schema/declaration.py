@@ -55,7 +55,7 @@ def same(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class As:
-    """How a member stands in documents of one form, where it is not by its own name and type.
+    """How a member is written in documents of one form, if not by its own name and type.
 
     `key` is its name there ("": its own), `kind` its type there (None: its own). `write` makes the value of the document,
     `read` the value of the member; it may raise an InputError. A member that is not `present` is not in the document; its value
@@ -101,12 +101,12 @@ class Member(NamedTuple):
 
     @property
     def is_free(self) -> bool:
-        """Whether any value may stand there, and is that of the attribute."""
+        """Whether any value is allowed and is the value of the attribute."""
         return self.kind is object and self.form.read is same
 
 
 class Call:
-    """The call of a function that a document asks for, with the arguments that stand there: an object of a `call_type`."""
+    """The call of a function that a document asks for, with its arguments: an object of a `call_type`."""
 
     function: ClassVar[Callable[..., Any]]
     _given: ClassVar[tuple[str, ...]]
@@ -114,7 +114,7 @@ class Call:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What was read, by parameter of the function."""
+        """The arguments that were read, by parameter of the function."""
         return {name: getattr(self, name) for name in self._read}
 
     def __call__(self, **given: object) -> Any:

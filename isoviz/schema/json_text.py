@@ -19,10 +19,10 @@ class Repeated(dict[str, Any]):
 
 
 def parse(text: str, what: str = "a description of a machine", error: type[InputError] = MachineError) -> Any:
-    """The value of a JSON text. What JSON does not allow, or nobody can mean, is kept visible for the checks that follow.
+    """The value of a JSON text. Values that JSON does not allow, such as NaN, are kept, so that later checks can refuse them.
 
     Raises:
-        InputError: as `error`: the text is not JSON, so not `what` it should be, is nested too deeply, or holds a number of
+        InputError: raised as `error`: the text is not JSON and so not `what`, is nested too deeply, or holds a number of
             thousands of digits or too many lists and objects for its length.
     """
     if text.count("[") + text.count("{") > FREE_PARTS + len(text) // BYTES_OF_PART:

@@ -35,7 +35,7 @@ class MismatchError(InputError):
 
 @contextmanager
 def errors_as(error: type[InputError], place: str = "", title: str = "", objects: str = "an object") -> Iterator[None]:
-    """Inside, what is wrong with a value is raised as `error`: at a place within `place`, after the `title` of the document.
+    """A context in which a MismatchError is raised as `error`, with its place within `place`, after the `title` of the document.
 
     `objects` is what the format of the document calls an object.
     """
@@ -52,11 +52,11 @@ def read(value: Any, kind: Any, form: str = "", place: str = "") -> Any:
     """The value of a declared type that plain JSON stands for.
 
     Types are str, int, float, bool, None, object, `Literal`, unions, `list[…]`, `tuple[…, ...]`, `tuple[…, …]`, `dict[str, …]`,
-    dataclasses and typed dictionaries. Objects have all of their keys, but for those of optional members, and no others. Of
-    several types of objects, the one is meant whose literals fit.
+    dataclasses and typed dictionaries. Objects have all their keys, except those of optional members, and no others. Among
+    several types of objects, the one whose literals fit is taken.
 
     Raises:
-        MismatchError: the value stands for no such value.
+        MismatchError: the value does not have the type.
     """
     origin = get_origin(kind)
     if origin in (Union, UnionType):
@@ -75,7 +75,7 @@ def read(value: Any, kind: Any, form: str = "", place: str = "") -> Any:
 
 
 def mismatch(value: Any, kind: Any, form: str = "", place: str = "") -> str | None:
-    """What keeps plain JSON from standing for a value of a type, in one line that names the place; None where nothing does."""
+    """Why plain JSON is not a value of a type, in one line that names the place; None if it is one."""
     try:
         read(value, kind, form, place)
     except MismatchError as error:
@@ -87,7 +87,7 @@ def tag(value: Any, key: str, known: Mapping[str, Any], place: str = "") -> str:
     """The text under a key of an object, one of those that are known.
 
     Raises:
-        MismatchError: it is another one, or missing.
+        MismatchError: the text is missing, or is not one of these.
     """
     check_keys(value, place)
     given = value.get(key)

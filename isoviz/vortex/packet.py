@@ -60,12 +60,12 @@ FIFO = To.FIFO
 def header(vics: Any, addresses: Any, counter: int | None = None, *, onward: bool = False) -> Whole:
     """Headers of packets, one for each pair of a VIC and an address (or `FIFO`): words for `Vic.send_on`.
 
-    - `counter` counts the packets at their VICs (None: nobody waits for them).
-    - `onward`: the word at the address is a header again, with which that VIC sends the packet on: a link of a chain.
+    - `counter` counts the packets at their VICs (None: they are not counted).
+    - `onward`: the word at the address is again a header, with which that VIC forwards the packet: a link of a chain.
 
     Raises:
-        InputError: an address is beyond the 32 MB of a VIC, a counter is reserved, the arrays do not have one length, or a packet
-            to a FIFO or with a counter should go onward.
+        InputError: an address is beyond the 32 MB of a VIC, a counter is reserved, the arrays differ in length, or `onward` is
+            set for a packet to a FIFO or with a counter.
     """
     flag_argument("header", "onward", onward)
     if onward and (addresses is FIFO or counter is not None):

@@ -17,13 +17,13 @@ MOST = 1 << 20
 
 
 class Aggregated:
-    """Packets of several sends, to any VICs, that go over PCIe together: aggregation at the source (Gioiosa et al., section VI).
+    """Aggregation at the source (Gioiosa et al., section VI): packets of several sends, to any VICs, go over PCIe together.
 
         with Aggregated(vic, size=1024) as out:
             out.send(vics, addresses, values, counter=3)
 
-    They go as soon as there are `size` of them, with `flush`, and at the end of `with`. To the network it makes no difference:
-    each remains a packet of one word.
+    They go when there are `size` of them, at `flush`, and at the end of the `with`. In the network each remains a packet of one
+    word.
     """
 
     def __init__(self, vic: Vic, size: int = 1024) -> None:
@@ -41,7 +41,7 @@ class Aggregated:
             self.flush()
 
     def flush(self) -> None:
-        """Send what there is."""
+        """Send the packets that wait."""
         if self._number:
             to, values = (np.concatenate(each) for each in zip(*self._kept, strict=True))
             self._vic.send_packets(to, values)
@@ -58,16 +58,16 @@ class Aggregated:
 def transposed(
     vic: Vic, rows: Any, *, counter: int, at: int = 0, order: str = ORDERS[0], pieces: int = 1
 ) -> np.ndarray[Any, Any]:
-    """Transpose a matrix over the nodes: called on all, with the rows that each has; gives the rows of the transposed one.
+    """Transpose a matrix that is spread over the nodes. All nodes call it with their rows; each gets its rows of the result.
 
     Node k of n has rows k · r to (k + 1) · r of the matrix, in shape (r, n · c), and gets columns k · c to (k + 1) · c as rows,
-    in shape (c, n · r). Every element goes straight to its place in the memory of its VIC, from address `at` on. `order` is one
-    of `Transposition`: the first one, a word to each node in turn, is what the switch carries best.
+    in shape (c, n · r). Every element goes straight to its place in the memory of its VIC, from address `at` on. `order` is an
+    order of `Transposition`: the switch carries "word by word" best, a word to each node in turn.
 
-    With several `pieces`, so many parts of the result come one after another, in two places that take turns. While a node stores
-    one of them, the next one is on its way, and the memory need not hold all.
+    With several `pieces`, the result arrives in that many parts, alternately at two places. While a node stores one part, the
+    next one is on its way, so the memory need not hold all of it.
 
-    It sets the group counter, and has a barrier before anybody sends a piece.
+    The call sets the group counter, and waits at a barrier before any node sends a piece.
 
     Raises:
         InputError: `rows` is not a matrix of 8 or 16 bytes an element whose columns divide among the nodes, the result does not

@@ -65,16 +65,16 @@ class Host(Protocol):
 
 
 class Vic:
-    """The VIC of a node, for the program on it. Made by `System.run`; a program is given its own.
+    """The VIC of a node, for the program on that node. `System.run` makes it.
 
-    - `rank`, `nodes`: its number, and how many there are.
-    - `memory`: 2²² words (32 MB), as `vic.memory[:1024]`; indices as those of an array, and a copy is returned. Reading and
-      writing are direct, word by word over PCIe; `load` and `store` are for many.
+    - `rank`, `nodes`: the number of this node, and the number of nodes.
+    - `memory`: 2²² words (32 MB), indexed like an array: `vic.memory[:1024]` returns a copy. Reading and writing go word by word
+      over PCIe; use `load` and `store` for many words.
     - `fifo`: `vic.fifo.take()`.
 
-    Words are arrays of 8 bytes an element: `i8`, `u8` or `f8`; what is read is `i8`, and `.view("f8")` shows it as another.
-    A number in place of an array stands for all packets of a call. Packets arrive in any order. A packet is counted by the group
-    counter that it names, from 0 to 60, at the VIC where it arrives.
+    Words are arrays with elements of 8 bytes: `i8`, `u8` or `f8`. Words that are read are `i8`; `.view("f8")` gives them another
+    type. A number in place of an array stands for all packets of a call. Packets arrive in any order. A packet is counted by the
+    group counter that it names, from 0 to 60, at the VIC where it arrives.
     """
 
     def __init__(self, host: Host) -> None:
@@ -88,14 +88,14 @@ class Vic:
         return self._host.seconds
 
     def compute(self, seconds: float) -> None:
-        """The host works for this number of modelled seconds. On ranks, real work takes real time, and this call takes none."""
+        """Let the host work for `seconds` of modelled time. On ranks this does nothing: real work takes real time."""
         self._host.own("compute").compute(amount("compute", "seconds", seconds))
 
     def set_counter(self, counter: int, number: int, of: Any = None) -> None:
-        """Set a group counter to the number of packets to come. It counts down as they arrive.
+        """Set a group counter to the number of expected packets. It counts down as they arrive.
 
-        `of`: other VICs, to which a packet goes. It may arrive after packets that were sent later, and those are then lost to
-        the counter: preset it at its own VIC, and call `barrier` before anybody sends.
+        `of` names other VICs, whose counter is then set by a packet. That packet may arrive after packets that were sent later,
+        which are then not counted. So set a counter at its own VIC, and call `barrier` before any node sends.
 
         Raises:
             InputError: the counter is reserved, `number` is below 0, or a VIC does not exist.
@@ -109,15 +109,16 @@ class Vic:
             host.send(to, values, "direct")
 
     def counter(self, counter: int) -> int:
-        """The value of a group counter, read over PCIe; below 0 where packets came before it was set."""
+        """The value of a group counter, read over PCIe; below 0 if packets arrived before it was set."""
         return self._host.own("counter").counter(group_counter("counter", counter))
 
     def wait(self, counter: int, timeout: float | None = None) -> None:
         """Wait until a group counter has reached zero, at most `timeout` modelled seconds, or on ranks measured ones.
 
         Raises:
-            RunError: it did not in time, or nothing is under way that could count it down; with what was expected and is missing.
-            InputError: the counter is reserved: for the scratch counter nobody can wait.
+            RunError: it did not reach zero in time, or nothing is under way that could count it down. The message has the
+                expected and the missing number.
+            InputError: the counter is reserved, such as the scratch counter.
             RankLost: a rank is lost.
         """
         self._host.own("wait").wait(group_counter("wait", counter), _timeout(timeout))
@@ -141,11 +142,11 @@ class Vic:
     def send(self, vics: Any, addresses: Any, values: Any, counter: int | None = None, *, by: str = "DMA") -> None:
         """Send words, one packet each: `values[i]` to the word `addresses[i]` of the memory of VIC `vics[i]`.
 
-        - `addresses`: `isoviz.vortex.FIFO` sends to the FIFOs. Where one is full, its VIC sends the word back: see `returned`.
-        - `by`, the way over PCIe: `"direct"` writes headers and values; `"cached"` writes values, and the headers are in the
-          memory already; `"DMA"` has an engine fetch the values.
+        - `addresses`: `isoviz.vortex.FIFO` sends to the FIFOs. If a FIFO is full, its VIC sends the word back (`returned`).
+        - `by`: the way over PCIe. `"direct"` writes headers and values. `"cached"` writes values; the headers are already in the
+          memory of the VIC. With `"DMA"` a DMA engine fetches the values.
 
-        When it returns, the arrays may be changed; the packets are under way.
+        When it returns, the packets are under way and the arrays may be changed.
 
         Raises:
             InputError: a VIC does not exist, an address is beyond 32 MB, a counter is reserved, or lengths differ.
@@ -160,7 +161,7 @@ class Vic:
         host.send(*headers("send", vics, addresses, counter, self.nodes, To.MEMORY, words("send, values", values)), by)
 
     def send_own(self, vics: Any, addresses: Any, places: Any, counter: int | None = None) -> None:
-        """As `send`, with words that are in the own memory already: `memory[places[i]]`. Only headers go over PCIe, by DMA.
+        """As `send`, with words that are already in this VIC's memory: `memory[places[i]]`. Only headers go over PCIe, by DMA.
 
         Raises:
             InputError: as for `send`, or a place is beyond 32 MB.
@@ -178,7 +179,7 @@ class Vic:
     def query(self, vics: Any, addresses: Any, reply_to: tuple[Any, Any], counter: int | None = None) -> None:
         """Ask for the words `addresses[i]` of VIC `vics[i]`: the VICs send them to `reply_to` without their hosts.
 
-        `reply_to`: VICs, which may be any, and addresses there, or `FIFO`. `counter` counts the replies where they arrive.
+        `reply_to` is a pair: any VICs, and addresses there or `FIFO`. `counter` counts the replies at the VICs where they arrive.
         """
         host = self._host.own("query")
         if len(items("query, reply_to", reply_to, "a pair of VICs and addresses")) != 2:
@@ -187,25 +188,25 @@ class Vic:
         host.send(*headers("query", vics, addresses, None, self.nodes, To.QUERY, replies), "direct")
 
     def send_on(self, vics: Any, addresses: Any, values: Any) -> None:
-        """Send words that VICs send on: the word at `addresses[i]` of VIC `vics[i]` is the header with which that VIC sends
-        `values[i]` on, without its host. `isoviz.vortex.header` makes such words.
+        """Send words that VICs forward without their hosts. The word at `addresses[i]` of VIC `vics[i]` is the header with which
+        that VIC forwards `values[i]`. `isoviz.vortex.header` makes such words.
 
         Raises:
             InputError: a VIC does not exist, an address is beyond 32 MB, or lengths differ.
-            RunError: a word is not a header, or a packet has been sent on 1,000 times.
+            RunError: a word is not a header, or a packet was forwarded 1,000 times.
         """
         host = self._host.own("send_on")
         host.send(*headers("send_on", vics, addresses, None, self.nodes, To.SEND_ON, words("send_on, values", values)), "DMA")
 
     def returned(self) -> tuple[Whole, Whole]:
-        """Words that came back, as the FIFOs they were sent to were full: the VICs, and the values. They are given once."""
+        """The words that came back because their FIFO was full: the VICs and the values. Each word is returned once."""
         found = np.array(self._host.own("returned").returned(), np.int64).reshape(-1, 2)
         return found[:, 0], found[:, 1]
 
     def load(self, addresses: Any, values: Any, *, wait: bool = True) -> None:
-        """A DMA engine writes an array into the own memory, from a first address on, or at an array of addresses.
+        """Let a DMA engine write an array into this VIC's memory, from a first address on, or at an array of addresses.
 
-        With `wait=False` it does so while the program goes on; `finish` waits for it. Loads and stores overlap.
+        With `wait=False` the program goes on meanwhile; `finish` waits for the end. Loads and stores overlap.
 
         Raises:
             InputError: an address is beyond 32 MB, or the addresses have more than 8,192 runs, the entries of the DMA table.
@@ -218,7 +219,8 @@ class Vic:
             host.finish()
 
     def store(self, addresses: Any, into: Any, *, wait: bool = True) -> None:
-        """A DMA engine reads the own memory into a host array, from an address on, or at an array of addresses: see `load`."""
+        """Let a DMA engine read this VIC's memory into a host array, from an address on, or at an array of addresses: see
+        `load`."""
         host = self._host.own("store")
         flag_argument("store", "wait", wait)
         if not isinstance(into, np.ndarray) or not into.flags.writeable or not into.flags.c_contiguous or into.itemsize != 8:
@@ -264,12 +266,12 @@ class FifoRing:
         self._host = host
 
     def take(self, least: int = 0, timeout: float | None = None) -> Whole:
-        """All words that are in the ring; they leave it. Waits until there are `least`.
+        """Take all words out of the ring, after waiting until there are at least `least`.
 
-        They come in the order of their arrival, or on ranks those of each sender in their order.
+        They are in the order of their arrival. On ranks only the words of each sender are in order.
 
         Raises:
-            RunError: they did not come within `timeout` modelled or measured seconds, or nothing is under way.
+            RunError: they did not arrive within `timeout` modelled or measured seconds, or nothing is under way.
             RankLost: a rank is lost.
         """
         return self._host.own("fifo.take").take(count("fifo.take", "least", least), _timeout(timeout))

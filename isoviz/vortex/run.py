@@ -1,4 +1,4 @@
-"""What came of a run of a switch."""
+"""The result of a run of a switch."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from isoviz.vortex.traffic import Recorded, Whole
 
 @dataclass(frozen=True, eq=False)
 class Distribution:
-    """How often each whole number from 0 on occurred. The last of `counts` stands for itself and for all that is greater.
+    """How often each whole number from 0 on occurred. The last of `counts` includes all greater numbers.
 
-    `total` is the sum of all numbers, `most` the greatest one: both are exact.
+    `total` is the sum of all numbers and `most` the greatest one; both are exact.
     """
 
     counts: Whole
@@ -26,19 +26,19 @@ class Distribution:
 
     @property
     def number(self) -> int:
-        """How many there are."""
+        """The number of values."""
         return int(self.counts.sum())
 
     @property
     def mean(self) -> float:
-        """The mean; NaN where there are none."""
+        """The mean; NaN if there are no values."""
         return self.total / self.number if self.number else float("nan")
 
     def quantile(self, share: float) -> int:
-        """The least number that a `share` of all, from 0 to 1, does not exceed.
+        """The least number that a `share` of all values, from 0 to 1, does not exceed.
 
         Raises:
-            InputError: there are none, or `share` is not from 0 to 1.
+            InputError: there are no values, or `share` is not from 0 to 1.
         """
         amount("quantile", "share", share, high=1)
         if not self.number:
@@ -49,10 +49,10 @@ class Distribution:
 
 @dataclass(frozen=True, eq=False)
 class Packets:
-    """Every packet of a run, a row each: those of a list in its order, others in the order in which they entered.
+    """Every packet of a run, one row each: packets of a list in the order of the list, others in the order in which they entered.
 
-    Arrays: `inputs` and `outputs` (ports), the cycles in which it `arrived` at its input, `entered` the switch (−1: it still
-    waits, or was refused) and `left` (−1: not yet), and its `deflections` so far.
+    The arrays are: `inputs` and `outputs` (ports); the cycles in which a packet `arrived` at its input, `entered` the switch (−1:
+    it still waits, or was refused) and `left` it (−1: not yet); and its `deflections` so far.
     """
 
     inputs: Whole
@@ -67,17 +67,17 @@ class Packets:
 
     @property
     def delivered(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which of them have left the switch."""
+        """Whether each packet has left the switch."""
         return self.left >= 0
 
     @property
     def hops(self) -> Whole:
-        """From node to node, of those that have left; −1 of the others."""
+        """The moves from node to node of each packet that has left the switch; −1 for the others."""
         return np.where(self.delivered, self.left - self.entered - 1, -1)
 
     @property
     def order(self) -> Whole:
-        """The rows of those that have left, in the order in which they did; by their outputs where they left together."""
+        """The rows of the packets that have left, in the order of leaving; by output if they left in the same cycle."""
         rows = np.flatnonzero(self.delivered)
         return rows[np.lexsort((self.outputs[rows], self.left[rows]))]
 
@@ -88,17 +88,17 @@ class Packets:
 
 @dataclass(frozen=True, eq=False)
 class SwitchRun:
-    """What came of a run. Counts are of the `cycles` after those of the warm-up.
+    """The result of a run. Counts cover the `cycles` after the warm-up.
 
-    - `offered`: packets that arrived; `refused`: those of them for which their input had no room; `entered`, `delivered`: those
-      that entered and left the switch; `waiting`, `in_flight`: those at the inputs and in the switch at the end.
-    - `hops`: moves of packets from node to node; `deflections`: those that a signal forced.
-    - `waits`: cycles from a packet's arrival until it entered; `latencies`: cycles from there until it left, one more than its
-      hops; `turns`: deflections of a packet. `latencies` and `turns` are of packets that left.
+    - `offered`: packets that arrived; `refused`: packets for which their input had no room; `entered`, `delivered`: packets that
+      entered and left the switch; `waiting`, `in_flight`: packets at the inputs and in the switch at the end.
+    - `hops`: moves of packets from node to node; `deflections`: moves that a signal forced.
+    - `waits`: cycles from the arrival of a packet until it entered; `latencies`: cycles from there until it left, one more than
+      its hops; `turns`: deflections of a packet. `latencies` and `turns` cover the packets that left.
     - `at_inputs`, `at_outputs`: packets that entered and left, by port.
-    - `load`: a row for every `span` cycles, warm-up included: the mean share of the nodes that are taken, by cylinder, the
+    - `load`: a row for every `span` cycles, warm-up included, with the mean share of occupied nodes of each cylinder, the
       outermost first.
-    - `packets`: every packet, where the run was recorded or its traffic is a list; else None.
+    - `packets`: every packet, if the run was recorded or its traffic is a list; else None.
     """
 
     cycles: int

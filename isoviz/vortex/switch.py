@@ -21,16 +21,16 @@ MOST_CYCLES = 1 << 40
 class Switch:
     """A switch of log₂ `heights` + 1 nested cylinders with `heights` × `angles` nodes each.
 
-    - `inputs`: the angles at which packets enter the outermost cylinder, at every height; all unless they are named.
-    - `outputs`: the angles at which they leave the innermost one; as `inputs` unless they are named.
+    - `inputs`: the angles at which packets enter the outermost cylinder, at every height; by default all.
+    - `outputs`: the angles at which they leave the innermost cylinder; by default those of `inputs`.
 
     Ports count angle by angle: port p is at the angle `inputs[p // heights]` (or `outputs[...]`) and at the height p % `heights`.
 
-    In every cycle each packet goes one angle further. In cylinder c, bit c of the height it goes to decides, counted from the
-    most significant one: where its own height has the same, it moves inwards; else it stays, and changes that bit. A packet that
-    stays within a cylinder has the right of way: the node outside is told, and its packet is deflected, which means that it stays
-    too and changes the bit. In the innermost cylinder a packet circles to its angle and leaves. Packets enter after the movement,
-    where the place is free (Gioiosa et al., section II).
+    In every cycle each packet goes one angle further. In cylinder c, bit c of its destination height decides, counted from the
+    most significant bit. If its present height has the same bit, the packet moves inwards; else it stays in the cylinder and
+    changes that bit. A packet that stays has the right of way: a signal to the node outside deflects the packet there, which then
+    also stays and changes its bit. In the innermost cylinder a packet circles to its angle and leaves. Packets enter after the
+    movement, if the place is free (Gioiosa et al., section II).
 
     Raises:
         InputError: `heights` is not a power of two from 1 to 65,536, `angles` is not from 1 to 256, there is no input or output
@@ -76,8 +76,8 @@ class Switch:
         return len(self.outputs) * self.heights
 
     def shortest(self, source: Any, destination: Any, deflections: Any = 0) -> Whole:
-        """Hops of packets from input to output ports: (C − 1) + bits of the heights that differ + 2 × their deflections + the way
-        round from where they reach the innermost cylinder to their angle. Arrays of one length; a number stands for all packets.
+        """Hops of packets from input to output ports: (C − 1) + differing bits of the heights + 2 × deflections + the way around
+        the innermost cylinder to their angle. The arguments are arrays of one length; a number stands for all packets.
 
         Without deflections, it is the latency at zero load less one cycle.
 
@@ -112,11 +112,11 @@ class Switch:
     ) -> SwitchRun:
         """Send traffic through the switch, which is empty at first.
 
-        - `cycles`: how many to count; None for a list of packets: until all of them have left.
-        - `seed`: a whole number below 2³², for everything that is drawn. The same seed gives the same run.
-        - `warm`: cycles before those that are counted.
-        - `backlog`: how many packets may wait at an input; one more is refused. None: 1,024, and any number of a list.
-        - `record`: keep every packet, some 50 bytes each; those of a list are kept anyway.
+        - `cycles`: how many cycles to count. None, for a list of packets only: until all of them have left.
+        - `seed`: a whole number below 2³², for all random choices. The same seed gives the same run.
+        - `warm`: the number of cycles before the counted ones.
+        - `backlog`: how many packets may wait at an input; further ones are refused. None: 1,024, and no limit for a list.
+        - `record`: keep every packet, about 50 bytes each. Packets of a list are always kept.
 
         Raises:
             InputError: the traffic does not fit the ports, an argument is out of range, or drawn traffic has no number of cycles.
@@ -135,7 +135,7 @@ class Switch:
         return Moving(self.heights, self.angles, self.inputs, self.outputs, packets, seed, backlog, record).run(cycles, warm)
 
     def saturate(self, cycles: int, *, seed: int = 0, warm: int = 0, record: bool = False) -> SwitchRun:
-        """As `run`, with a packet waiting at every input in every cycle, to all outputs alike."""
+        """As `run`, with a packet waiting at every input in every cycle, to all outputs with equal chance."""
         return self.run(Uniform(1), cycles, seed=seed, warm=warm, backlog=1, record=record)
 
 

@@ -262,10 +262,10 @@ class Costs:
 
     - `direct`, `cached`, `dma`: sending by writes of headers and values, of values alone, and by DMA (Gioiosa et al., section V:
       0.5 GB/s, "a little higher", 4.4 GB/s). `read`: direct reads (section III: DMA is 8 times faster).
-    - `start`: for a DMA transaction with one entry of the DMA table; `entry`: for each further one. Each run of words has an
-      entry, and each further huge page of 4 MB.
-    - `latency`: over PCIe, one way; `turn`: until a VIC sends what another one asked for; `cycle`: of the switch. These five are
-      assumed, and so is the figure of `cached`.
+    - `start`: a DMA transaction with one entry of the DMA table; `entry`: each further entry. Every run of words has an entry,
+      and a further one for each further huge page of 4 MB.
+    - `latency`: one way over PCIe; `turn`: until a VIC answers the query of another VIC; `cycle`: a cycle of the switch. These
+      five are assumed, and so is the figure of `cached`.
     """
 
     direct: float = 0.5e9
@@ -298,10 +298,10 @@ def simulated(
 ) -> System:
     """Nodes of a Data Vortex, each with a VIC, simulated in this process.
 
-    - `seed` decides how late each node begins, at most `skew` seconds, and so everything: the same seed gives the same run.
-    - `switch`: by default 4 angles, one of which takes input, and a height for each node, at least 32.
-    - `order`: `"switch"` simulates it packet by packet; with `"random"` packets take a time each that the seed draws, up to a
-      microsecond, and so overtake one another far more often.
+    - `seed` decides how late each node begins, at most `skew` seconds. The same seed gives the same run.
+    - `switch`: by default a switch with 4 angles, one of which takes input, and a height for each node, at least 32.
+    - `order`: `"switch"` simulates the switch packet by packet. With `"random"` each packet takes a random time of up to a
+      microsecond, so packets overtake each other far more often.
     - `costs`: what PCIe and a cycle cost.
     - `fifo`, `ring`: how many words the FIFO of a VIC and the ring at its host hold.
 

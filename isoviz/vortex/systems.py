@@ -1,4 +1,4 @@
-"""What simulated VICs and ranks share: a system that runs programs, what came of them, and the words for what goes wrong."""
+"""The common part of simulated VICs and ranks: a system that runs programs, their results, and the words of their errors."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ class Stopped(BaseException):
 
 @dataclass(frozen=True, eq=False)
 class ProgramRun:
-    """What came of a program: what it returned on each node, and seconds: modelled ones, or on ranks measured ones.
+    """The result of a program. Seconds are modelled, or on ranks measured.
 
-    `results`: by node; `seconds`: until the last node ended; `by_node`: until each one did; `packets`: how many were sent, those
-    of barriers and replies included where they are simulated, or how many messages; `races`: what another order of arrival would
-    change, at most 1,000.
+    - `results`: the values that it returned, by node.
+    - `seconds`: until the last node ended; `by_node`: until each node ended.
+    - `packets`: the number of packets that were sent, including those of barriers and replies if these are simulated; or the
+      number of messages.
+    - `races`: what another order of arrival would change, at most 1,000 entries.
     """
 
     results: tuple[Any, ...]
@@ -38,7 +40,7 @@ class ProgramRun:
 class System(ABC):
     """Nodes that run programs: with VICs, made by `simulated` and `on_ranks`, or with communicators, made by `messages`.
 
-    What VICs hold stays from run to run.
+    The contents of VICs stay from run to run.
     """
 
     def __init__(self, nodes: int) -> None:
@@ -47,15 +49,15 @@ class System(ABC):
         self._closed = self._failed = False
 
     def run(self, program: Callable[..., Any], *arguments: Any) -> ProgramRun:
-        """Run `program(vic, *arguments)` on every node, and until all packets have arrived.
+        """Run `program(vic, *arguments)` on every node, until all packets have arrived.
 
-        Simulated nodes have a thread each, one of which runs at a time, so that the order in which they go on is always the same.
-        On ranks, all of them call this together, and each runs the program in the calling thread; every rank gets the results of
-        all, which therefore have to be data that can be pickled.
+        Each simulated node has a thread. Only one of them runs at a time, so that their order is always the same. On ranks, all
+        ranks call this together, and each runs the program in the calling thread. Every rank gets the results of all ranks, so
+        results are data that can be pickled.
 
         Raises:
-            InputError, RankError: what went wrong on a node, with its number. It ends the program on all nodes; the system then
-                takes no further program.
+            InputError, RankError: the program failed on a node; the message has its number. The program ends on all nodes, and
+                the system takes no further program.
             RankLost: a rank is lost.
         """
         expect_call("run", program, "a program", may_be_class=True)

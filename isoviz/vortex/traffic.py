@@ -21,9 +21,9 @@ class Drawn(NamedTuple):
     """Packets that are drawn cycle by cycle, at every input alike.
 
     - `load`: the chance, from 0 to 1, that a packet arrives at an input in a cycle.
-    - `burst`: 0 where every cycle is for itself; else the mean length of bursts, in which a packet arrives in every cycle.
+    - `burst`: 0 if cycles are independent; else the mean length of bursts, in which a packet arrives in every cycle.
     - `share`, `port`: the share of the packets that all go to one output.
-    - `to`: the output of every input, −1 where each packet draws its own; None for −1 everywhere.
+    - `to`: the output of every input, −1 if each of its packets draws an output; None means −1 everywhere.
     """
 
     load: float
@@ -34,7 +34,7 @@ class Drawn(NamedTuple):
 
 
 class Traffic(Protocol):
-    """What `Switch.run` takes."""
+    """The interface of traffic for `Switch.run`."""
 
     def packets(self, inputs: int, outputs: int, seed: int, /) -> Drawn | Recorded:
         """The packets at a switch with this number of inputs and outputs. The same seed gives the same packets."""
@@ -42,7 +42,8 @@ class Traffic(Protocol):
 
 @dataclass(frozen=True)
 class Uniform:
-    """Packets to all outputs alike. `load`: the chance, from 0 to 1, that a packet arrives at an input in a cycle."""
+    """Packets to all outputs with equal chance. `load` is the chance, from 0 to 1, that a packet arrives at an input in a
+    cycle."""
 
     load: float
 
@@ -55,7 +56,8 @@ class Uniform:
 
 @dataclass(frozen=True)
 class HotSpot:
-    """As `Uniform`, but a `share` of the packets, from 0 to 1, goes to the output `port`, and the rest to all outputs alike."""
+    """As `Uniform`, but a `share` of the packets, from 0 to 1, goes to the output `port`, and the rest to all outputs with equal
+    chance."""
 
     load: float
     share: float
@@ -71,7 +73,7 @@ class HotSpot:
 
 @dataclass(frozen=True)
 class Bursty:
-    """Packets to all outputs alike, in bursts of `length` packets on average, one in every cycle.
+    """Packets to all outputs with equal chance, in bursts of `length` packets on average, one packet in every cycle.
 
     `load` is the mean chance, from 0 to 1, that a packet arrives at an input in a cycle.
     """
@@ -89,7 +91,7 @@ class Bursty:
 
 @dataclass(frozen=True, eq=False)
 class Permutation:
-    """Every input sends all its packets to one output, which no other input has: `to[input]`, or drawn by the seed."""
+    """Every input sends all its packets to one output, which no other input has: `to[input]`, or a random one from the seed."""
 
     load: float
     to: Any = None
@@ -151,9 +153,9 @@ ORDERS = ("word by word", "node by node", "from node 0", "random")
 class Transposition:
     """Every node sends `words` packets to every node, itself included; all of them wait from cycle 0. Node n has port n.
 
-    - `order`, in which a node sends: `"word by word"` one word to each node in turn, beginning with itself; `"node by node"` all
-      words of a node before those of the next one, beginning with itself; `"from node 0"` the same, beginning with node 0
-      everywhere; `"random"`.
+    - `order` in which a node sends. `"word by word"`: one word to each node in turn, beginning with itself. `"node by node"`: all
+      words for a node before those for the next node, beginning with itself. `"from node 0"`: the same, but every node begins
+      with node 0. `"random"`: in a random order.
     - `nodes`: how many there are (None: as many as the switch has inputs).
     """
 

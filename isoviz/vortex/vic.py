@@ -154,9 +154,9 @@ MOST_RACES = 1000
 class Race:
     """Something that another order of arrival would change.
 
-    - `what`: `"slot"`: two VICs wrote the word at `place` of this VIC's memory, and its host did not look between;
-      `"counter"`: the group counter `place` was set after `packets` of its packets had come, so that it cannot reach zero by the
-      rest of them.
+    - `what`: `"slot"`: two VICs wrote the word at `place` of this VIC's memory, and its host did not read it in between.
+      `"counter"`: the group counter `place` was set after `packets` of its packets had arrived, so that the rest cannot bring it
+      to zero.
     - `senders`: the two VICs; empty for a counter.
     """
 

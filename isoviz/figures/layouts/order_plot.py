@@ -47,7 +47,7 @@ def linearization_svg(
     `fixed` holds the other dimensions (default 0). Without `space`, a small example space is used and the caption says so.
 
     Raises:
-        LayoutError: the layout does not fit the space, or an axis or a coordinate that is not in it.
+        LayoutError: the layout does not fit the space, or an axis or a coordinate is not in the space.
     """
     view = order_view(layout, space, fields, axes=axes, field=field, fixed=fixed)
     linearization = view.linearization

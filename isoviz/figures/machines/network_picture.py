@@ -206,13 +206,13 @@ def drawn_network(machine: Machine) -> Network | None:
 
 
 def network_svg(machine: MachineLike, plan: Plan | None = None, *, theme: ThemeName = "auto") -> str:
-    """The first network of a machine with more routers than one, or the switch of a Data Vortex, and the paths of `plan` over it.
+    """The first network of a machine that has several routers or is a Data Vortex, with the paths of `plan` over it.
 
     Routers lie where the topology puts them (`Topology.places`). Lines that end beyond an edge of a panel go on at the other
     edge. Rings are proxies. "" if the machine has no such network.
 
     Raises:
-        MachineError: the topology draws itself wrongly.
+        MachineError: the topology returns invalid places.
     """
     machine = machine_argument("figure", machine)
     network = drawn_network(machine)

@@ -36,7 +36,8 @@ def block_region_figure(
 ) -> figure:
     """The region of block sizes that sustain the throughput of a plan, with the plan's own sizes, both axes logarithmic.
 
-    With the `program` every side of the region is labelled with its constraint. `marks` are further points.
+    With `program`, every side of the region is labelled with its constraint. `marks` are further points. `remark` is a sentence
+    below.
 
     Raises:
         MissingPartError: Bokeh is not installed.

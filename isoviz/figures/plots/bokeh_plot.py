@@ -199,9 +199,9 @@ def text_style(fill: str = "ink", **more: Any) -> dict[str, Any]:
 
 
 def plot_html(make: Callable[..., Any], *given: Any, theme: ThemeName = "auto", **options: Any) -> str:
-    """The plot that `make(*given, **options)` returns, as an element of a page which has `library_html` once.
+    """The plot that `make(*given, **options)` returns, as an element of a page that has `library_html` once.
 
-    Where Bokeh is missing it is the sentence that says so.
+    If Bokeh is missing, the element is a sentence that says so.
     """
     try:
         plot = make(*given, **options)

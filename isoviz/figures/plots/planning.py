@@ -160,9 +160,9 @@ def _between(first: SweepPoint, second: SweepPoint) -> tuple[float, float]:
 
 
 def trade_off_figure(choice: LayoutChoice, first: int = 0, second: int = 1) -> figure:
-    """What is gained against what: the seconds of two uses, a point for each layout that no other one beats in both.
+    """The trade-off between two uses: their seconds, with a point for each layout that no other layout beats in both.
 
-    A dashed line joins the points. Each has its rank among the candidates, where it is one.
+    A dashed line joins the points. A point that is a candidate has its rank.
 
     Raises:
         InputError: there is no use of that number. MissingPartError: Bokeh is not installed.

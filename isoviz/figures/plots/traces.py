@@ -25,7 +25,8 @@ COLUMNS = 400
 
 
 def buffer_figure(trace: Trace) -> figure:
-    """Slots in use of each buffer over time, in front of the slots held by its transfers; a row is as high as all of them.
+    """For each buffer, the slots in use over time, in front of the slots that its transfers hold. The height of a row is all
+    slots.
 
     Raises:
         MissingPartError: Bokeh is not installed.

@@ -38,8 +38,9 @@ def switch_html(switch: Switch | DataVortex, *, theme: ThemeName = "auto") -> st
 
 
 def switch_svg(switch: Switch | DataVortex, *, theme: ThemeName = "auto") -> str:
-    """The cylinders of a switch beside each other, height by angle, the outermost on the left: the way of one packet through it,
-    and how many of the nodes of each cylinder are taken when it is saturated, where Numba is there to simulate it.
+    """The cylinders of a switch beside each other, height by angle, the outermost on the left, with the way of one packet.
+
+    It also shows the share of occupied nodes of each cylinder when the switch is saturated, if Numba is installed to simulate it.
     """
     switch = _whole(switch)
     way, run = _way(switch), _saturated(switch)

@@ -15,7 +15,8 @@ from isoviz.machines.networks.topology import Link, Topology, register_topology
 @register_topology
 @dataclass(frozen=True)
 class Switch(Topology):
-    """An all-to-all switch: one router. Its ports have links of their own (`Port.rate`), and nothing else is shared."""
+    """An all-to-all switch: one router. Only the links of its ports (`Port.inject`, `Port.receive`) bound it, and nothing else is
+    shared."""
 
     kind: ClassVar[str] = "switch"
     default_routing: ClassVar[str] = "shortest"
@@ -58,13 +59,13 @@ class ListedLinks(Topology):
     order in which they appear. The link from gpu0 to gpu1 is named `"gpu0>gpu1"`. With `one_way`, each link leads from its first
     router to its second one only.
 
-    Routers forward messages: by the rule `Shortest`, which a network has unless it says otherwise, gpu1 reaches gpu2 over gpu0
-    without a stop. GPUs do not forward, so their network says `routing=Neighbours()`: then only GPUs that a link joins reach each
-    other, and data for others stop in the memory of a GPU between.
+    By the default rule `Shortest` routers forward messages: gpu1 reaches gpu2 over gpu0 without a stop. GPUs do not forward, so
+    their network has `routing=Neighbours()`: only GPUs that a link joins reach each other, and data for other GPUs stop in the
+    memory of a GPU between.
 
     Raises:
-        MachineError: there are no links, a link is not such a pair or triple, joins a router to itself, stands twice, or has the
-            name of another link.
+        MachineError: there are no links, a link is not such a pair or triple, joins a router to itself, is listed twice, or has
+            the name of another link.
     """
 
     kind: ClassVar[str] = "links"

@@ -32,10 +32,10 @@ class Port:
     """A memory on a network.
 
     - `memory`: the name of the memory.
-    - `router`: the name of the router that it hangs on (`Topology.router`).
-    - `inject`, `receive`: the rates of its own link to the router and from it, in bytes per second on the wire; None where it has
-      no link of its own, so that only the links between routers bound it. The 11th link of a bridge node of Blue Gene/Q is the
-      own link of the I/O node that hangs on it.
+    - `router`: the name of the router to which it is joined (`Topology.router`).
+    - `inject`, `receive`: the rates of its own link to the router and from it, in bytes per second on the wire; None if it has no
+      such link, so that only the links between routers bound it. The 11th link of a bridge node of Blue Gene/Q is such a link:
+      that of the I/O node joined to it.
 
     Raises:
         MachineError: a field has the wrong type or is out of range.
@@ -57,11 +57,12 @@ class Port:
 
 @dataclass(frozen=True)
 class Transport:
-    """A way to send over a network: the channels between its ports are of this kind, with this speed and these costs.
+    """A way to send over a network: the kind, speed and costs of the channels between its ports.
 
-    A network has one or several, such as MPI and PAMI on Blue Gene/Q. `name` distinguishes them; it may be empty where there is
-    one. The other fields are those of `Channel`. `throughput` holds where the route is idle: it includes the cost of a message,
-    and its peak is the best rate of one message. Kernels that store into the memories of other GPUs have a `layout_throughput`.
+    A network has one or several transports, such as MPI and PAMI on Blue Gene/Q. `name` distinguishes them; it may be empty if
+    there is only one. The other fields are those of `Channel`. `throughput` holds for an idle route: it includes the cost of a
+    message, and its peak is the best rate of one message. `layout_throughput` is for kernels that write to the memory of other
+    GPUs.
 
     Raises:
         MachineError: a field has the wrong type or is out of range.
@@ -121,15 +122,15 @@ class Network:
     - `dead_links`, `dead_routers`: names of links and routers that carry nothing. Routers take their links and ports with them.
     - `provenance`: the origin of the figures.
 
-    A channel between two ports is made when it is asked for (`channels_between`). Its resources are the links of its route, each
-    with the weight `overhead`: all channels over a link share its rate. It needs no channels, buffers or time at the routers. A
-    network stores nothing per pair of ports.
+    A channel between two ports is made by `channels_between`. Its resources are the links of its route, each with the weight
+    `overhead`: all channels over a link share its rate. It needs no channels, buffers or time at the routers. A network stores
+    nothing per pair of ports.
 
-    Resources are named after their network: `"torus:0.0.1.3.0+A"` is a link between routers, `"torus:node5.sys>"` the own link of
-    a port towards its router, and `"torus:>node5.sys"` the one back.
+    Resources are named after their network: `"torus:0.0.1.3.0+A"` is a link between routers, `"torus:node5.sys>"` the link of a
+    port towards its router, and `"torus:>node5.sys"` the link back.
 
     Channels are named after their ends, network and transport: `"node0.sys->node5.sys torus/pami"`, or
-    `"node0.sys->node5.sys torus"` where the transport has no name.
+    `"node0.sys->node5.sys torus"` if the transport has no name.
 
     What a planner of several paths needs:
 
@@ -239,7 +240,7 @@ class Network:
         return self._at(memory)[1]
 
     def router_of(self, memory: str) -> int:
-        """The number of the router that a memory hangs on.
+        """The number of the router to which a memory is joined.
 
         Raises:
             MachineError: it has no port.
@@ -253,7 +254,7 @@ class Network:
 
     @cached_property
     def memories_at(self) -> dict[int, tuple[str, ...]]:
-        """By the number of a router: the memories that hang on it."""
+        """The memories joined to each router, by the number of the router."""
         found: dict[int, list[str]] = {}
         for name, (router, _) in self._ports.items():
             found.setdefault(router, []).append(name)
@@ -288,7 +289,7 @@ class Network:
         return f"{self.name}:{link.name}"
 
     def resource(self, name: object) -> Resource:
-        """The resource of a link or of the own link of a port. Its capacity is in bytes per second on the wire.
+        """The resource of a link between routers, or of the link of a port. Its capacity is in bytes per second on the wire.
 
         Raises:
             MachineError: there is none of this name.
@@ -348,7 +349,7 @@ class Network:
         return "".join(grid.dimensions[dimension] for dimension in order)
 
     def resources_between(self, source: str, destination: str) -> tuple[str, ...] | None:
-        """The names of the resources of a message between two memories: own links of ports and links of the route, in order.
+        """The names of the resources of a message between two memories: the links of the ports and of the route, in order.
 
         None if a dead part is in the way.
 
@@ -367,7 +368,7 @@ class Network:
     def channels_between(self, source: Memory, destination: Memory) -> tuple[Channel, ...]:
         """The channels from one memory to another, one per transport whose kind can join them. They are made by this call.
 
-        Empty if a memory has no port, both are the same one, or a dead part is in the way.
+        Empty if a memory has no port, if both are the same memory, or if a dead part is in the way.
 
         Raises:
             InputError: an end is not a memory.
@@ -393,7 +394,7 @@ class Network:
         return (here, there) if any(self._suffix(each) == rest for each in self.transports) else None
 
     def owns(self, name: object) -> bool:
-        """Whether a name would be that of a channel or of a resource of the network."""
+        """Whether a channel or a resource of the network would have this name."""
         return str(name).startswith(f"{self.name}:") or self.channel_ends(name) is not None
 
     def _suffix(self, transport: Transport) -> str:

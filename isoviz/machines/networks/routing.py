@@ -21,7 +21,7 @@ Works = Callable[[Link], bool]
 
 
 class Routing(ABC):
-    """A routing rule. Subclasses are frozen dataclasses of plain fields, with the name of their `kind`.
+    """A routing rule. A subclass is a frozen dataclass of plain fields; `kind` is its name in machine files.
 
     A route depends on the rule, the topology and its dead parts only: it is the same each time and in every process.
     """
@@ -49,7 +49,7 @@ class Routing(ABC):
             raise MachineError(f"routing {self.kind!r}: expected a topology, got {told(topology)}")
 
     def checked(self, topology: Topology, source: int, destination: int, works: Works | None = None) -> tuple[int, int]:
-        """The numbers of the routers in a call of `route`, whose arguments are checked. The rules of isoviz ask it first.
+        """The numbers of the routers in a call of `route`, after all arguments are checked. The rules of isoviz call it first.
 
         Raises:
             MachineError: the rule does not suit the topology, a router is not one of its routers, or `works` cannot be called.
@@ -121,8 +121,8 @@ class DimensionOrder(Routing):
     - 3: the longest dimension first; of equal ones, the last letter first (assumed: the paper only says that 2 and 3 are fixed).
 
     Random orders follow from `seed` and the two routers, so a pair of routers always has the same route. With `zone=None` the
-    zone follows from the flexibility of the pair and from `message_bytes`, the size of the messages: see `zone_of`. A `zone` is
-    what `PAMI_ROUTING` sets on the machine.
+    zone follows from the flexibility of the pair and from `message_bytes`, the size of the messages (`zone_of`). On the machine,
+    `PAMI_ROUTING` sets the zone.
 
     Raises:
         MachineError: there is no such zone, or a field is not a whole number.
@@ -149,7 +149,7 @@ class DimensionOrder(Routing):
         return f"{self.kind}, zone {'by flexibility and size' if self.zone is None else self.zone}"
 
     def flexibility(self, grid: Grid, source: int, destination: int) -> float:
-        """How far two routers are apart for the size of the machine: the sum over dimensions of links / most links there.
+        """The distance of two routers relative to the size of the machine: the sum over dimensions of links / most links there.
 
         It is 0 for a router and itself, and the number of dimensions for the farthest pair. Assumed: the paper says only that it
         is computed from the torus size and the distance.
@@ -190,7 +190,7 @@ class DimensionOrder(Routing):
     def order(self, grid: Grid, source: int, destination: int) -> tuple[int, ...]:
         """The numbers of the dimensions in the order in which a message between two routers takes them.
 
-        It has all dimensions, also those in which the message has no way to go. In zones 2 and 3 it is the same for all pairs.
+        It has all dimensions, also those in which the message takes no link. In zones 2 and 3 it is the same for all pairs.
 
         Raises:
             MachineError: it is not a torus or mesh, or a router is not one of its routers.
@@ -261,7 +261,7 @@ class Shortest(Routing):
 @register_routing
 @dataclass(frozen=True)
 class Neighbours(Routing):
-    """Only routers that a link joins reach each other, over that link: NVLink between GPUs that do not forward for others."""
+    """Only routers that a link joins reach each other, over that link. Example: NVLink between GPUs, which do not forward."""
 
     kind: ClassVar[str] = "neighbours"
 

@@ -31,9 +31,9 @@ class Link(NamedTuple):
 
 
 class Topology(ABC):
-    """Routers and links. Subclasses are frozen dataclasses of plain fields, with the name of their `kind`.
+    """Routers and links. A subclass is a frozen dataclass of plain fields; `kind` is its name in machine files.
 
-    Nothing of it may take memory that grows with the pairs of routers.
+    Its memory must not grow with the number of pairs of routers.
     """
 
     kind: ClassVar[str]
@@ -65,7 +65,7 @@ class Topology(ABC):
         """The links that leave a router, in a fixed order."""
 
     def checked(self, router: object) -> int:
-        """The number of a router that a caller gave. Every public method asks it; what walks over many links calls inner ones.
+        """The number of a router that a caller gave. Every public method calls this check.
 
         Raises:
             MachineError: it is not a number of a router, such as a negative one.

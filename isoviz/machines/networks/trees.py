@@ -145,7 +145,7 @@ class FatTree(Topology):
         return tuple([self._between(*ends) for ends in itertools.pairwise(routers)])
 
     def height(self, source: int, destination: int) -> int:
-        """The levels that a message between two hosts has to go up: to their nearest common switches.
+        """The number of levels that a message between two hosts goes up, to their nearest common switches.
 
         Raises:
             MachineError: one of the routers is not a host.
@@ -171,7 +171,7 @@ class FatTree(Topology):
 class UpAndDown(Routing):
     """In a fat tree: up to the nearest common switch, then down. The destination decides between the links up (D-mod-k).
 
-    Where a link of the route is dead, the next free choice is taken, as a subnet manager does after a sweep.
+    If a link of the route is dead, the next choice without a dead link is taken, as a subnet manager does after a sweep.
     """
 
     kind: ClassVar[str] = "up and down"

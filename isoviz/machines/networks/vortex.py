@@ -22,16 +22,16 @@ SWITCH, THROUGH = "switch", "switch>switch"
 @register_topology
 @dataclass(frozen=True)
 class DataVortex(Topology):
-    """The switch of a Data Vortex: one router, and one link that all messages share.
+    """The switch of a Data Vortex as a topology: one router, and one link that all messages share.
 
     - `heights`, `angles`: H and A. There are C = log₂ H + 1 nested cylinders of H × A nodes each.
-    - `inputs`: how many angles have ports, one at every height. Packets enter and leave there. These angles lie evenly around.
+    - `inputs`: how many angles have ports, one at every height, where packets enter and leave. These angles are spread evenly.
     - `share`: packets per port and cycle that the switch delivers when it is saturated: a packet waits at every input, and all
       outputs are alike. The default was measured by a simulation of the switch (`vortex_shares`). The width of the link is
       `ports` × `share`: the `link_rate` of a network is one word per cycle.
 
-    The share is that of uniform traffic: 0.58 words per port and cycle with A = 4, H = 32 and one input angle. A transposition
-    has 0.60 there where nodes send in the best order, and 0.17 in the worst one (`isoviz.vortex.Transposition`).
+    The share holds for uniform traffic: 0.58 words per port and cycle with A = 4, H = 32 and one input angle. A transposition
+    reaches 0.60 there if nodes send in the best order, and 0.17 in the worst order (`isoviz.vortex.Transposition`).
 
     Raises:
         MachineError: `heights` is not a power of two from 2 on, `angles` or `inputs` is out of range, or `share` is left out and
@@ -66,12 +66,13 @@ class DataVortex(Topology):
 
     @property
     def ports(self) -> int:
-        """How many there are: one at every height of every angle that takes input."""
+        """The number of ports: one at every height of every angle that takes input."""
         return self.heights * self.inputs
 
     @property
     def cycles(self) -> float:
-        """Cycles of a packet through an empty switch, in the mean: inwards, a hop for every bit that differs, and around."""
+        """The mean cycles of a packet through an empty switch: its way inwards, a hop for every bit that differs, and its way
+        around."""
         return 1.5 * (self.cylinders - 1) + (self.angles - 1) / 2 + 1
 
     @property

@@ -2,8 +2,8 @@
 
 The other modules of this package register the presets that are made of figures. The presets of installed packages are entry
 points of the group `isoviz.presets`: the name of an entry point is that of its preset, and its object is a `PresetInfo`. This
-computer and its ranks, which have to be measured, are such entry points of isoviz itself. The module of an entry point is
-imported when presets are listed, so it has to be light.
+computer and its ranks, which are measured, are such entry points of isoviz itself. The module of an entry point is imported when
+presets are listed, so its import should be fast.
 
 A machine is a frozen value, so a preset with the same options is made once.
 """
@@ -51,8 +51,8 @@ class PresetInfo:
     """A preset: its name, a description in one line, its options, and the function that creates it.
 
     `problem` says why the preset of an installed package cannot be loaded; empty for all others. `is_measured` says that the
-    machine depends on more than the options, as one that is measured or read from a file does. It is made at every call; all
-    others are made once for the same options. `str` gives the description and the options in one line.
+    machine depends on more than the options, because it is measured or read from a file. Such a machine is made at every call;
+    any other is made once for the same options. `str` gives the description and the options in one line.
     """
 
     name: str
@@ -82,7 +82,7 @@ def register_preset(info: PresetInfo) -> PresetInfo:
 
     Raises:
         MachineError: another preset with this name is registered.
-        InputError: `info` is not a `PresetInfo`, or one of its fields is not what it should be.
+        InputError: `info` is not a `PresetInfo`, or one of its fields is invalid.
     """
     checks.expect("register_preset", info, PresetInfo, "a PresetInfo")
     checks.text("preset", "name", info.name, spaces=False)
@@ -99,7 +99,7 @@ def register_preset(info: PresetInfo) -> PresetInfo:
 def presets() -> dict[str, PresetInfo]:
     """The presets by name: those of installed packages, isoviz first, then the registered ones.
 
-    A preset that cannot be loaded is in the list, too: its description says why, and so does the error of `preset`.
+    A preset that cannot be loaded is in the list, too. Its description and the error of `preset` say why.
     """
     return {**_installed(tuple(sys.path)), **_registered}
 

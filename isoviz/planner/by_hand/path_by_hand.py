@@ -58,20 +58,21 @@ def plan_by_path(
     `path` names memories or channels, as a sequence or as text with commas. Memories begin with the source; a memory twice in a
     row is its self-loop. A channel name selects one of several parallel channels. `layouts` are the layouts of the intermediate
     buffers, in the order of the path or by memory; a layout may be text in the notation, with block sizes. By default all buffers
-    hold the source's layout. Where the ends have the fields in different orders, they change places in the hop with the least T.
+    hold the source's layout. If the ends have the fields in different orders, the order changes in the hop that gives the least
+    T.
 
     `chunk` is the size of a chunk in bytes. It is rounded down to whole blocks and, with one buffer, to whole runs of the hop
     with the shorter runs. `blocks` is the number of blocks per chunk, instead of `chunk`. By default the chunk has the least time
-    within the limits. The common suffix of the intermediate layouts numbers the blocks (DESIGN, section 4). If they have no
-    common suffix, a single chunk holds everything and is stored and forwarded.
+    within the limits. The common suffix of the intermediate layouts numbers the blocks. If they have no common suffix, a single
+    chunk holds everything and is stored and forwarded.
 
     `options` gives slots and limits. With `over_limits` a plan that breaks limits is returned as well; `Plan.violations`
     holds them, and its notes name them.
 
     Raises:
         NoPathError: no channel joins two memories, or a channel moves nothing in such short runs. TransferError: the path does
-        not lead from the source to the destination. MachineError: an unknown name. InputError, NotationError, LayoutError:
-        invalid layouts or sizes. LimitError: a limit is broken; the message names it with its figures.
+            not lead from the source to the destination. MachineError: a name is unknown. InputError, NotationError, LayoutError:
+            a layout or a size is invalid. LimitError: a limit is broken; the message names it with its figures.
     """
     machine = check_arguments("path by hand", transfer, machine)
     options = Options.given(options)

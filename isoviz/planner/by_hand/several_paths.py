@@ -59,8 +59,8 @@ def plan_of_paths(
 
     Raises:
         TransferError: the shares leave a gap or overlap (the message names it), the shares are of two kinds, or the layouts do
-        not end alike. LimitError: the buffers are over a limit. For a single path the errors of `isoviz.plan_by_path`, after the
-        number of the path.
+            not end with the same components. LimitError: the buffers exceed a limit. Others as `isoviz.plan_by_path`, with the
+            number of the path in the message.
     """
     machine = check_arguments("plan of paths", transfer, machine)
     options = Options.given(options)

@@ -125,18 +125,17 @@ class Explanation(Told):
     `solution` and `bisection` belong to the chosen path. `whole` is the solution of the program of all paths, if that program
     made the plan.
 
-    Where a plan has several paths, `several` explains those of `multipath` and their shares. All else then explains the path with
-    the largest share, as a `plan` of its part alone.
+    If a plan of `multipath` has several paths, `several` explains the paths and their shares. Everything else then explains the
+    path with the largest share, as a `plan` of its part alone.
 
-    `explanation.to_json()` has all of it, with the plan and the machine. `Explanation.from_json(data)` makes an equal explanation
-    of it or of its text.
+    `explanation.to_json()` is a JSON object with everything, the plan and the machine included. `Explanation.from_json(data)`
+    makes an equal explanation from that object or its text.
 
     `constraints` are those of the plan as it is, for the throughput `target`, in bytes per second.
 
-    A plan by hand was not searched: it is its own only candidate, and nothing is proved. `program` and `solution` then say what
-    its path sustains with the best blocks, whichever hop converts, and the constraints are judged for that throughput unless
-    another one was asked for. `reference` is what the planner makes of the same transfer; where that is nothing, `refusal` says
-    why.
+    A plan by hand is its own only candidate, and nothing is proved. `program` and `solution` then say what its path sustains with
+    the best blocks, whichever hop converts. The constraints are judged for that throughput unless another one was asked for.
+    `reference` is the plan that the planner makes for the same transfer; if it makes none, `refusal` says why.
     """
 
     plan: Plan

@@ -92,7 +92,8 @@ def certificate_to_json(known: Certificate) -> dict[str, Any]:
 
 
 def whole_explanation_to_json(explanation: Explanation) -> dict[str, Any]:
-    """An explanation as a JSON object, with its plan and its machine. `explanation_from_json` makes an equal one of it."""
+    """An explanation as a JSON object, with its plan and its machine. `explanation_from_json` makes an equal explanation from
+    it."""
     found = explanation_to_json(explanation)
     solution, several, reference = explanation.solution, explanation.several, explanation.reference
     program = explanation.program

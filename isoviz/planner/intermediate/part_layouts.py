@@ -1,6 +1,6 @@
 """Layouts of parts: an end's layout restricted to a block, and the blocks that fit a budget.
 
-An intermediate buffer holds a *part* of the instance (DESIGN, section 2). Inside a block of extents b the entries have the order
+An intermediate buffer holds a *part* of the instance. Inside a block of extents b the entries have the order
 of one end, and the blocks have one order along the whole path. So `<x, F>` becomes `<x_in=b, F, x_out>`.
 """
 
@@ -191,7 +191,7 @@ def grown(order: Linearization, other: Linearization, block: Block, budget: int,
     return found
 
 
-# The common suffix of several layouts. It numbers the blocks of a chunk sequence (DESIGN, section 4).
+# The common suffix of several layouts. It numbers the blocks of a chunk sequence.
 
 
 def ending_alike(orders: Sequence[Linearization]) -> tuple[list[Linearization], int]:

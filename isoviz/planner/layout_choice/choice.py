@@ -54,13 +54,13 @@ class LayoutChoice(Told):
     """Layouts for an array that is used in several ways, the best first.
 
     `array` is the array in the best layout. `candidates` are ranked: the least weighted time first; of times that differ by less
-    than a thousandth, the layout with fewer components. `front` are the layouts that no other planned one beats in every use.
-    `options` are those of each plan. `considered` counts the layouts that met the demands and that the search came to, `plans`
-    the plans that were made. `stopped` says that the search ended before all of these layouts that may gain were planned.
+    than a thousandth, the layout with fewer components. `front` are the layouts that no other planned layout beats in every use.
+    `options` are those of each plan. `considered` counts the layouts that the search reached and that meet the demands, `plans`
+    the plans that were made. `stopped` says that the search ended before it had planned all layouts that may be better.
     `emulated` names the memories that are emulated.
 
-    `choice.to_json()` is `isoviz.planner.layout_choice_to_json(choice)`. `LayoutChoice.from_json(data)` makes an equal choice of
-    it or of its text.
+    `choice.to_json()` is `isoviz.planner.layout_choice_to_json(choice)`. `LayoutChoice.from_json(data)` makes an equal choice
+    from that object or its text.
     """
 
     array: Instance
@@ -84,7 +84,7 @@ class LayoutChoice(Told):
         return self.candidates[0]
 
     def trade_off(self, first: int = 0, second: int = 1) -> tuple[RankedLayout, ...]:
-        """What is gained against what: the layouts that no other one beats in both of two uses, the fastest in `first` leading.
+        """The layouts that no other layout beats in both of two uses, beginning with the fastest in `first`.
 
         Raises:
             InputError: there is no use of that number.
@@ -106,7 +106,7 @@ class LayoutChoice(Told):
         return tuple(use.transfer(array) for use in self.uses)
 
     def document(self) -> Document:
-        """The uses, the ranked layouts, and for pairs of uses what is gained against what."""
+        """The uses, the ranked layouts, and the trade-offs between pairs of uses."""
         numbers = range(1, len(self.uses) + 1)
         payload = self.array.space.volume * self.array.fields.nbytes
         rows: list[tuple[Cell, ...]] = [
@@ -134,7 +134,7 @@ class LayoutChoice(Told):
 
     @property
     def effort(self) -> str:
-        """What was looked at, as a sentence."""
+        """How many layouts were considered and planned, as a sentence."""
         ended = "stopped before all that may gain were planned" if self.stopped else "no other one of them can gain a thousandth"
         return f"{self.considered} layouts considered, {self.plans} plans made; {ended}"
 
@@ -156,7 +156,7 @@ _RANKED = ("layout", "weighted", "seconds", "padding_bytes", "runs")
 
 
 def layout_choice_to_json(choice: LayoutChoice) -> dict[str, Any]:
-    """A result of `find_layout` as a JSON object. The memory of a use is null where it is that of the array."""
+    """A result of `find_layout` as a JSON object. The memory of a use is null if it is the memory of the array."""
     expect("layout choice", choice, LayoutChoice, "a result of find_layout")
     array = choice.array
     return {

@@ -45,7 +45,7 @@ class Choice(NamedTuple):
     def key(self) -> tuple[float, int, int, tuple[str, ...], bool, int]:
         """The order of preference; less is better.
 
-        Ties of T go to fewer hops, then to less buffer space, then to the first names in order (DESIGN, section 2). Last comes
+        Ties of T go to fewer hops, then to less buffer space, then to the first names in order. Last comes
         the route whose converting hop is the one that really converts.
         """
         route = self.route

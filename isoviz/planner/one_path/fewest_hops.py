@@ -1,4 +1,4 @@
-"""The choice among paths with different numbers of hops: more hops have to pay (DESIGN, section 2: objective).
+"""The choice among paths with different numbers of hops: more hops have to pay.
 
 Beginning with the fewest hops, a path with more hops wins only where it is faster than the one chosen so far by a thousandth. The
 best path of every number of hops decides, so the order of a search does not matter.

@@ -355,7 +355,7 @@ def chunk_multiple(problem: Problem, inside: Sequence[str], runs: Sequence[float
     """Chunks are multiples of this number of elements, where all buffers hold one layout.
 
     With one buffer, chunks are multiples of the runs of both hops, except of a hop that moves whole chunks. Then no chunk
-    boundary cuts a run that T counts whole (DESIGN, section 4). Where only a part moves, the shorter run alone counts. The result
+    boundary cuts a run that T counts whole. Where only a part moves, the shorter run alone counts. The result
     is 1 where there are buffers in several memories, or where whole chunks move.
     """
     if len(set(inside)) != 1:

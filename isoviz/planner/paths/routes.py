@@ -2,7 +2,7 @@
 
 A route is a sequence of channels with the number of the hop that converts (None: nothing to convert).
 
-1. The cost of a route depends on its hops by role (DESIGN, section 2). The layouts bound the runs of the first hop, the
+1. The cost of a route depends on its hops by role. The layouts bound the runs of the first hop, the
    converting hop and the last hop. All other hops move whole chunks, so their order does not matter. The memories of the buffers
    bound a slot.
 2. So route P dominates route Q for every transfer under these conditions: the hops of P can be paired with hops of Q of the same

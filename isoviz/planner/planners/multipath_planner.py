@@ -47,14 +47,15 @@ def plan_together(
 ) -> tuple[Plan, ...]:
     """The plans of transfers that begin together on a machine, each over one path or several: groups to groups, one to many.
 
-    No two paths fill one link: sources get paths in turn, and one program splits the bytes of all transfers, so that the last of
-    them ends as early as possible. `isoviz.simulate` takes the plans together. There is one plan for each transfer, in order.
+    Sources get paths in turn, so that no two paths fill the same link. One program splits the bytes of all transfers, so that the
+    last transfer ends as early as possible. `isoviz.simulate` takes the plans together. There is one plan for each transfer, in
+    order.
 
-    `destinations` names memories that take data from anybody, such as I/O nodes: a part of a transfer goes to any of them, or to
-    the transfer's own destination. A transfer that uses several of them has a plan for each, of a part of it, one after another.
+    `destinations` names memories that take data of any transfer, such as I/O nodes: a part of a transfer goes to any of them, or
+    to the destination of the transfer. A transfer that uses several destinations has one plan for each, in a row.
 
     Raises:
-        InputError: no transfer. As `plan` for each of the transfers, also to other destinations.
+        InputError: there is no transfer. Others as `plan`, for each transfer and each destination.
     """
     options = Options.given(options)
     every = checks.items("plan together", transfers, "transfers")

@@ -164,7 +164,7 @@ _LOCK = Lock()
 class Certificate:
     """The certificate of a plan: the solved `program` of its path.
 
-    `least` is the choice for the path with the least T, `choice` the same with larger chunks. No blocks and chunk on this path,
+    `least` is the choice with the least T for the path, `choice` the same with larger chunks. No blocks and chunk on this path,
     in layouts of the kind that the plan has, sustain more than `bound` bytes per second.
     """
 

@@ -1,4 +1,4 @@
-"""The time model: the time T of a path for chunks of a given size (DESIGN, section 2: objective).
+"""The time model: the time T of a path for chunks of a given size.
 
 With N chunks of c bytes and hop times tₕ = requestsₕ + c / tpₕ(min(runₕ, c)), T = set-up + Σ tₕ + (N − 1) × period. A hop between
 two different layouts has the slower of two rates: that of its channel for layout changes in runs of runₕ, and that for whole

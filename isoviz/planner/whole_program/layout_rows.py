@@ -2,8 +2,9 @@
 
 Where a hop between two buffers converts, the buffers before it hold a layout L, those after it a layout M. L keeps a beginning of
 the source's order A together, M a beginning of the destination's order B. The smallest block that both number alike, D, is the
-union of the two beginnings; its size is the shuffle size (Isometry, section 4.2; DESIGN, section 2, says why no other layouts can
-be optimal). Per digit of the common refinement of A and B the program has these variables, as logarithms of extents:
+union of the two beginnings; its size is the shuffle size (Isometry, section 4.2).
+`isoviz.planner.intermediate.intermediate_layouts` says why no other layouts can be optimal. Per digit of the common refinement of
+A and B the program has these variables, as logarithms of extents:
 
 - `kept_source`, `kept_destination`: the part of the digit that belongs to the beginning, from nothing to the whole digit. A digit
   is begun only where the digit before it is whole (a binary), and F is whole or absent.

@@ -162,7 +162,7 @@ def program(problem: Problem) -> Plan:
 
     Raises:
         NoPathError: no channels lead to the destination.
-        LimitError: on no path an element fits the limits.
+        LimitError: there is no path on which an element fits the limits.
     """
     solution = solved(problem)
     if solution is None:
@@ -182,11 +182,11 @@ def program(problem: Problem) -> Plan:
 
 
 def whole_solution(transfer: Transfer, machine: MachineLike, options: Options | None = None) -> WholeSolution | None:
-    """The solution of the program of section 4.2 for a transfer; None where `planning_time` is used up before it finds a path.
+    """The solution of the program of section 4.2 for a transfer; None if `planning_time` is used up before it finds a path.
 
     Raises:
         NoPathError: no channels lead to the destination.
-        LimitError: on no path an element fits the limits.
+        LimitError: there is no path on which an element fits the limits.
         TransferError: an instance is larger than its memory.
         MachineError: an unknown memory.
     """

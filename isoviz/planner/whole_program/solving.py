@@ -73,8 +73,8 @@ class WholeSolution:
     def write(self, path: Path, source: str | Path | None = None) -> None:
         """Write the program as an LP file, with all tangents that were added.
 
-        The file has logarithms of bytes, and of the throughput as a share of `model.reference` bytes per second. Nobody who may
-        not read the file `source`, which the transfer is from, may read it.
+        Its variables are logarithms of bytes, and of the throughput as a share of `model.reference` bytes per second. `source` is
+        the file that the transfer is from: only those who may read it may read the new file.
 
         Raises:
             FileError: the file cannot be written. InputError: the solution was read from JSON.

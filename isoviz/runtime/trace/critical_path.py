@@ -124,8 +124,8 @@ class Critical(NamedTuple):
     """The critical path in numbers.
 
     `before` are the seconds until its first request began (set-up, waiting for buffers). `parts` are the times of its requests.
-    In `gaps` a request of the critical path could have begun and had not. `before` + parts + gaps is the run until its last
-    request.
+    `gaps` are the seconds in which a request of the critical path could have begun but had not. `before` + parts + gaps is the
+    time until the end of the last request.
     """
 
     before: float

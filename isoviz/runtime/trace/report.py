@@ -46,13 +46,14 @@ class Report(Told):
       excludes planning, allocation, page faults of buffers, generating data, copying a file that is only partly overwritten, and
       verification.
     - `flush_seconds`: the part of `seconds` spent waiting for the disk.
-    - `buffer_seconds`: the time before `seconds` in which the system gave memory for the buffers. Virtual computers give it late.
+    - `buffer_seconds`: the time before `seconds` in which the system gave memory for the buffers. On virtual computers this can
+      take long.
     - `verified`: True after a bit-for-bit comparison; None if none was requested.
     - `trace`: the requests and transfers with their times.
     - `prediction`: the plan's prediction with its interval, if one is known.
     - `tried`: the plan with the rates that a trial just before the run measured for its hops, if there was a trial.
-    - `route`: how it was carried out, as `Event.route` says.
-    - `record`: how trials did in earlier runs of this kind, if there was a trial.
+    - `route`: how the transfer was carried out (`Event.route`).
+    - `record`: how close trials came in earlier runs of this kind, if there was a trial.
     """
 
     plan: Plan
@@ -72,22 +73,23 @@ class Report(Told):
 
     @property
     def waited_for_memory(self) -> bool:
-        """Whether `buffer_seconds` are worth a word beside `seconds`: more than a hundredth of them."""
+        """Whether `buffer_seconds` exceed a hundredth of `seconds`, so that reports mention them."""
         return self.buffer_seconds > 0.01 * self.seconds
 
     @property
     def trial_leads(self) -> bool:
-        """Whether the trial is the prediction: it came nearer than the plan in most earlier runs of this kind."""
+        """Whether the trial is the prediction: in most earlier runs of this kind it was nearer to the measured time than the
+        plan."""
         return self.tried is not None and self.record is not None and self.record.leads
 
     @property
     def expected(self) -> Plan:
-        """The prediction: the plan, or what is `tried` where the trial leads."""
+        """The prediction: `tried` if `trial_leads`, else the plan."""
         return self.tried if self.tried is not None and self.trial_leads else self.plan
 
     @property
     def basis_words(self) -> str:
-        """The name of the prediction's figures: those that measured ones are compared with."""
+        """The name of the predicted figures in tables: "planned" or "after the trial"."""
         return "after the trial" if self.trial_leads else "planned"
 
     @property

@@ -259,7 +259,7 @@ class Trace(Told):
         return sum(use.seconds for use in self.uses) / any_busy if any_busy else 0.0
 
     def fill(self, transfer: int, ring: int) -> tuple[tuple[float, float], ...]:
-        """The fill level of the ring buffer behind hop `ring`: (time, slots in use from then on).
+        """The fill level of the ring buffer behind hop `ring`, as pairs (time, slots in use from then on).
 
         A slot is in use from the start of the first request that writes it to the end of the last request that reads it.
         """

@@ -30,15 +30,15 @@ def messages(nodes: int, seed: int = 0, *, figures: VortexFigures | None = None,
 
 
 class Communicator:
-    """All nodes, for the program on one of them, with names of mpi4py. Made by `MessageSystem.run`.
+    """The communicator of all nodes, for the program on one of them, with names of mpi4py. `MessageSystem.run` makes it.
 
-    A program that uses them on NumPy arrays, without `compute` and `seconds`, runs on a communicator of mpi4py too. Arrays that
-    are received into are contiguous. Messages between two nodes with one tag arrive in order. A collective call sends messages
-    itself: `Barrier` by dissemination, `Bcast` along a binomial tree, `Allreduce` by recursive doubling, and the others at once
-    to every node, the next one first.
+    A program that uses these methods on NumPy arrays, without `compute` and `seconds`, also runs on a communicator of mpi4py.
+    Receive buffers are contiguous. Messages between two nodes with one tag arrive in order. A collective call sends messages
+    itself: `Barrier` by dissemination, `Bcast` along a binomial tree, `Allreduce` by recursive doubling, and the others send to
+    every node at once, beginning with the next node.
 
-    Every call raises InputError where a node does not exist, or something else than an array is given, and RunError where it
-    waits for what will never come.
+    Every call raises InputError if a node does not exist or an argument is not an array, and RunError if it waits for a message
+    that will never come.
     """
 
     def __init__(self, host: MessageHost) -> None:
@@ -59,7 +59,7 @@ class Communicator:
         return self._host.clock - self._host.began
 
     def compute(self, seconds: float) -> None:
-        """The host works for `seconds`, modelled."""
+        """Let the host work for `seconds` of modelled time."""
         host = self._host.own("compute")
         host.clock += amount("compute", "seconds", seconds)
         ended = host.clock - host.system.began
@@ -75,7 +75,7 @@ class Communicator:
         return self._host.own("Irecv").receive(_into("Irecv", buf), source, _tag("Irecv", tag, ANY_TAG))
 
     def Send(self, buf: Any, dest: int, tag: int = 0) -> None:  # noqa: N802
-        """Send an array to a node; one that does not go at once waits until the node receives it."""
+        """Send an array to a node. If it is too long to go at once, wait until the node receives it."""
         self.Isend(buf, dest, tag).Wait()
 
     def Recv(self, buf: Any, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> None:  # noqa: N802
@@ -118,9 +118,9 @@ class Communicator:
         host.wait(requests)
 
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: Any = None) -> None:  # noqa: N802
-        """The sum of the arrays of all nodes, element by element, the same on all.
+        """The sum of the arrays of all nodes, element by element, on every node.
 
-        `op`: another operation, as a ufunc of NumPy such as `np.maximum`, which changes nothing when its operands are swapped.
+        `op` is another operation: a commutative ufunc of NumPy such as `np.maximum`.
         """
         call, half = "Allreduce", 1 << (self.size.bit_length() - 1)
         host, found, into = self._host.own(call), _array(call, sendbuf).copy(), _into(call, recvbuf)
@@ -146,7 +146,7 @@ class Communicator:
         into.reshape(-1)[:] = found.reshape(-1)
 
     def Alltoall(self, sendbuf: Any, recvbuf: Any) -> None:  # noqa: N802
-        """Of each array, an equal part goes to each node: part k to node k, where it is part `rank`."""
+        """Each node sends an equal part of its array to each node: part k goes to node k and becomes its part `rank`."""
         parts = [_parts("Alltoall", buf, self.size) for buf in (_array("Alltoall", sendbuf), _into("Alltoall", recvbuf))]
         self._exchange("Alltoall", *parts)
 

@@ -6,11 +6,11 @@
 `program(comm)` runs on every node. Data really move; time is modelled, by the figures of the preset `vortex-infiniband`, each of
 which says whether it is from the paper, fitted or assumed (`isoviz.machines.presets.vortex.VortexFigures`).
 
-- A host spends `message` on each message that it sends. A message of up to `eager` bytes goes at once. A longer one waits until
-  it is to be received, and then for `rendezvous`.
-- It takes `latency` and its bytes at `mpi_rate`; messages between the same two nodes go one after the other. A node's link
-  carries `link` bytes a second each way, and a message each `message` seconds at most, whoever they come from and go to.
-- One message alone so takes just as long as in the preset. Nothing else is shared: the switch is a crossbar.
+- A host spends `message` seconds on each message that it sends. A message of up to `eager` bytes goes at once. A longer one waits
+  until its receive is posted, and then `rendezvous` seconds.
+- A message takes `latency` plus its bytes at `mpi_rate`. Messages between the same two nodes go one after the other. The link of
+  a node carries at most `link` bytes per second in each direction, and at most one message per `message` seconds.
+- So one message alone takes as long as in the preset. Nothing else is shared: the switch is a crossbar.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class SentMessage(NamedTuple):
 
 
 class Computed(NamedTuple):
-    """Modelled seconds from when to when a node computed."""
+    """A time in which a node computed: its begin and its end, in modelled seconds."""
 
     node: int
     begin: float
@@ -50,7 +50,7 @@ class Computed(NamedTuple):
 
 
 class MessageSystem(System):
-    """Nodes with communicators. Made by `messages`. Of its last run, it has the messages `sent`, and when each node `computed`.
+    """Nodes with communicators; `messages` makes it. Of the last run it has the messages (`sent`), and when nodes `computed`.
 
     `packets` of a run are its messages, those of collective calls included; it has no `races`.
     """
@@ -81,7 +81,7 @@ class MessageSystem(System):
         return ProgramRun(tuple(host.result for host in hosts), max(times), times, len(self.sent), ())
 
     def later(self, time: float, event: Callable[..., None], *what: Any) -> None:
-        """Have something happen at a time."""
+        """Call `event` at a modelled time."""
         heapq.heappush(self._events, (time, next(self._numbers), event, what))
 
     def _go(self) -> None:
@@ -238,7 +238,7 @@ class MessageHost(ProgramThread):
 
 
 class Request:
-    """A message that is being sent or received. Made by `Communicator.Isend` and `Communicator.Irecv`."""
+    """A message that is being sent or received; `Communicator.Isend` and `Communicator.Irecv` make it."""
 
     def __init__(
         self, host: MessageHost, other: int, tag: int | str, what: str, into: np.ndarray[Any, Any] | None = None
@@ -248,10 +248,10 @@ class Request:
         self._other, self._tag, self._into = other, tag, into
 
     def Wait(self) -> None:  # noqa: N802  as mpi4py has it
-        """Wait until the message has been sent, and its array may be changed, or received.
+        """Wait until the message has been sent, so that its array may be changed, or has been received.
 
         Raises:
-            RunError: it never will be, or the message is longer than its array.
+            RunError: this will never happen, or the message is longer than its array.
         """
         self.host.own("Wait").wait([self])
 
@@ -276,11 +276,11 @@ class Request:
 
     @staticmethod
     def Waitany(requests: Sequence[Request]) -> int:  # noqa: N802
-        """Wait until one of several requests of a node has ended: its place among them. The first that ended counts.
+        """Wait until one of several requests of a node has ended. Returns the index of the one that ended first.
 
         Raises:
-            InputError: there are none.
-            RunError: none of them ever will end.
+            InputError: `requests` is empty.
+            RunError: none of them will ever end.
         """
         every = list(requests)
         for each in every:

@@ -20,18 +20,18 @@ from isoviz.vortex.vic import MOST_RACES, Race
 
 
 def on_ranks(*, ring: int = 1 << 20) -> System:
-    """A node of a Data Vortex on each MPI rank, for programs that run unchanged on simulated ones. All ranks call it together.
+    """A node of a Data Vortex on each MPI rank; programs for simulated nodes run on it unchanged. All ranks call it together.
 
-    `mpiexec` or `srun` has started the ranks; without them this process is the only one. In a notebook, call it in a function
-    that `ranks.call` runs. All ranks have to be on one host: a rank writes packets straight to the memory of their VICs, which
-    it maps. Packets of a rank to one VIC arrive in its order. Seconds are measured ones.
+    `mpiexec` or `srun` starts the ranks; without them this process is the only rank. In a notebook, call it in a function that
+    `ranks.call` runs. All ranks must be on one host: a rank writes packets directly to the memory of their VICs, which it maps.
+    Packets from one rank to one VIC arrive in order. Seconds are measured.
 
-    `ring`: how many words the FIFO of a VIC holds, in equal parts for the VICs that send to it, each rounded down to a power of
-    two.
+    `ring` is the number of words that the FIFO of a VIC holds. It is divided equally among the VICs that send to it, and each
+    part is rounded down to a power of two.
 
     Raises:
         InputError: the ring has less than a word for each VIC.
-        RunError: the ranks are on several hosts, or this rank has no room. RankError: another one has none.
+        RunError: the ranks are on several hosts, or this rank has no room. RankError: another rank has no room.
         RankLost: a rank is lost. MissingPartError: mpi4py or Numba is not installed.
     """
     return OnRanks(count("on_ranks", "ring", ring, low=1, high=1 << 30))

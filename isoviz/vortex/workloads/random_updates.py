@@ -34,7 +34,8 @@ many at a time; 200 million a second is some 25 million a core."""
 
 @dataclass(frozen=True, eq=False)
 class Gups:
-    """Updates of the table, seconds, modelled or measured, and the verified table. `run`: what came of the program."""
+    """The result of GUPS: the number of updates, the seconds (modelled or measured), the verified table, and the run of the
+    program."""
 
     updates: int
     seconds: float
@@ -50,7 +51,8 @@ class Gups:
 def gups(system: System, updates: int = 1 << 15, table: int = 1 << 16, seed: int = 0) -> Gups:
     """Run GUPS, and verify the table against NumPy: none of the updates may be lost.
 
-    - `updates`: on each node; `table`: words of the table on each node, a power of two; `seed`: of the random words.
+    - `updates`: the number on each node; `table`: the words of the table on each node, a power of two; `seed`: that of the random
+      words.
 
     Raises:
         InputError: an argument is out of range, or the number of nodes is not a power of two.

@@ -74,12 +74,12 @@ class Sweep(Told):
 
     @property
     def words(self) -> str:
-        """What the parameter is called."""
+        """The name of the parameter in words."""
         return PARAMETERS.get(self.parameter, self.parameter)
 
     @cached_property
     def letters(self) -> dict[tuple[tuple[str, ...], int | None], str]:
-        """The winning paths in the order in which they win, each with a letter: by its channels, and its converting hop."""
+        """A letter for each winning path, in the order in which they win. The key has the channels and the converting hop."""
         return {way: letter(number) for number, way in enumerate(dict.fromkeys(point.way for point in self.points))}
 
     def document(self) -> Document:
@@ -132,18 +132,18 @@ def sweep(
     values: Any = None,
     options: Options | None = None,
 ) -> Sweep | WinnerMap:
-    """The predicted time of the best plan, and its path, over a parameter; or which path wins over two.
+    """The predicted time of the best plan, and its path, over one parameter; or the fastest path over two parameters.
 
     `parameter` is "slot_limit" (TH) or "size" (bytes that move; the largest dimension grows or shrinks). `values` are in bytes.
     Without `values`, there are 49 steps over a factor of 4096 around the present value. A value is left out if no plan or no
     array of that size exists.
 
-    `("run", "runs")` gives a map for vectors between the memories of the transfer. A vector has `runs` runs of `run` bytes, and
-    behind each run a gap as long. `values` are then the lengths and the numbers, by default powers of two. Where one end of the
-    transfer has no gaps, the vector has none there. `planning_time` bounds the whole map.
+    `("run", "runs")` gives a map for vectors between the memories of the transfer. A vector has `runs` runs of `run` bytes, each
+    followed by a gap of the same length. `values` are then the lengths and the numbers of runs, by default powers of two. If one
+    end of the transfer has no gaps, the vector has none there. `planning_time` bounds the whole map.
 
     Raises:
-        InputError: an unknown parameter. MachineError, NoPathError: as `plan`.
+        InputError: the parameter is unknown. MachineError, NoPathError: as `plan`.
     """
     machine = check_arguments("sweep", transfer, machine)
     options = Options.given(options)

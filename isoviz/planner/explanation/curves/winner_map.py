@@ -65,10 +65,10 @@ class WinnerMap(Told):
     A vector is `runs` runs of `run` bytes. `gaps` says at which ends a gap as long as a run follows each: "both ends",
     "the source" or "the destination". It moves between `memories` `reuse` times, and T is the mean of these starts.
 
-    `columns` are the run lengths and `rows` the numbers of runs. A point is missing where such a vector has no plan, or was not
-    reached because planning was `stopped`; and on a map that is not `whole` yet. `now` is the vector that is like the transfer:
-    its runs are as long on average, and as many bytes move. `own` is the path of the transfer itself and `own_seconds` its T.
-    `turns` are where the winner changes in the row and in the column of `now`.
+    `columns` are the run lengths and `rows` the numbers of runs. A point is missing if such a vector has no plan, if planning was
+    `stopped` before it, or if the map is not `whole` yet. `now` is the vector that resembles the transfer: with the same mean
+    length of runs and the same number of bytes. `own` is the path of the transfer itself and `own_seconds` its T. `turns` are
+    where the winner changes in the row and in the column of `now`.
     """
 
     memories: tuple[str, str]
@@ -93,7 +93,8 @@ class WinnerMap(Told):
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The ways in words. Where two would read alike, what tells them apart follows: their memories, or some channels."""
+        """The paths in words. If two would have the same words, what distinguishes them follows: their memories, or some
+        channels."""
         words = [way.words for way in self.ways]
         for number, way in enumerate(self.ways):
             apart = self._apart(way)
@@ -108,7 +109,7 @@ class WinnerMap(Told):
         return [name for hop, name in enumerate(way.channels) if any(other.channels[hop] != name for other in same)]
 
     def label(self, way: int) -> str:
-        """A way in a sentence: its letter and the kinds of its channels."""
+        """A path in words: its letter and the kinds of its channels."""
         return f"{letter(way)} ({self.ways[way].words})"
 
     @cached_property
