@@ -174,13 +174,17 @@ class TransferState:
         "early",
         "holds",
         "in_flight",
+        "leased",
+        "may_lease",
         "nbytes",
         "number",
         "outcome",
         "priority",
         "reason",
+        "recalled",
         "state",
         "unfinished",
+        "waits_for_lease",
         "work",
         "xds",
     )
@@ -198,6 +202,11 @@ class TransferState:
         """Bytes of its buffers."""
         self.holds = False
         """Whether it holds its buffers."""
+        self.may_lease = self.recalled = self.waits_for_lease = False
+        """Whether it may have the channels for itself; whether it has to give them back; whether it issues nothing until it has
+        them."""
+        self.leased: tuple[ChannelState, ...] = ()
+        """The channels that it has for itself. They count as one request in flight."""
         self.early: dict[tuple[str, int], int] = {}
         """Counts from messages that came before it held its buffers, by counter and hop."""
 
@@ -267,7 +276,8 @@ class ChannelState:
         """The policy; one that isoviz does not know is checked."""
         self.in_flight = 0
         self.borrower: object | None = None
-        """Who moves bytes on the channel without a transfer of the scheduler (`Scheduler.resume`). It counts as one request."""
+        """The transfer that has it for itself. Or who moves bytes on it without a transfer of the scheduler (`Scheduler.resume`),
+        which counts as one request."""
         self.levels: dict[int, Level] = {}
         self.top: int | None = None
         """The highest priority with an unfinished XD."""
@@ -296,6 +306,15 @@ class ChannelState:
     def is_idle(self) -> bool:
         """Whether it has no unfinished XD and no request in flight."""
         return self.top is None and not self.in_flight and self.borrower is None
+
+    def serves_only(self, transfer: TransferState) -> bool:
+        """Whether all of its unfinished XDs belong to one transfer, and no policy of the caller wants to be asked."""
+        return (
+            self.borrower is None
+            and self.choose is self.policy
+            and len(self.levels) == 1
+            and all(xd.transfer is transfer for level in self.levels.values() for xd in level.unfinished)
+        )
 
     def waiting(self) -> tuple[XD, ...]:
         """The hops whose next request may be issued now, first come first: their input is there, and room for their output."""

@@ -11,11 +11,13 @@ simulator, the engine and the ranks drive the same scheduler, so a simulation sh
 - A channel serves only the highest priority that has an unfinished XD there. Among the XDs of that priority, it serves the first
   come that can continue. Lower priorities wait, even if the channel is idle. A transfer that waits for buffers lends its priority
   to the transfers that hold them.
+- A transfer that is alone on all of its channels may get a lease of them: it moves chunk after chunk without asking. Transfers
+  that come later wait, as they would; one of a higher priority recalls the lease, and the scheduler goes on from there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -24,18 +26,9 @@ from isoviz.checks import expect
 from isoviz.errors import InputError, LimitError, PolicyError
 from isoviz.machines import Machine, MachineLike, machine_argument
 from isoviz.scheduling.admission import Admission
-from isoviz.scheduling.pool import (
-    ENDED,
-    RUNS,
-    STOPS,
-    WAITS,
-    XD,
-    ChannelState,
-    TransferState,
-    highest_priority_first,
-    policy_name,
-)
-from isoviz.scheduling.work import Allocate, Cancel, Done, Failed, Finish, Issue, Release, Stalled, Submit
+from isoviz.scheduling.lease import give_back, lease, recall, unfinished_channels
+from isoviz.scheduling.pool import ENDED, RUNS, STOPS, WAITS, XD, ChannelState, TransferState, highest_priority_first, policy_name
+from isoviz.scheduling.work import Allocate, Cancel, Done, Failed, Finish, Issue, Recall, Release, Returned, Stalled, Submit
 
 if TYPE_CHECKING:
     from isoviz.scheduling.pool import Policy
@@ -68,6 +61,7 @@ class Scheduler:
         Failed: "failed",
         Cancel: "cancel",
         Stalled: "stalled",
+        Returned: "returned",
     }
     """The method for each kind of stimulus."""
 
@@ -125,8 +119,8 @@ class Scheduler:
         found: list[Instruction] = getattr(self, name)(*stimulus)
         return found
 
-    def submit(self, number: int, work: Work) -> list[Instruction]:
-        """Submit a transfer.
+    def submit(self, number: int, work: Work, *, may_lease: bool = False) -> list[Instruction]:
+        """Submit a transfer. It may be given its channels for itself if `may_lease`: its hops move each chunk in one request.
 
         Raises:
             LimitError: its buffers are larger than a memory.
@@ -137,6 +131,7 @@ class Scheduler:
         needs = self.needs(work)
         transfer = self._transfers[number] = TransferState(number, work)
         transfer.nbytes = sum(needs.values())
+        transfer.may_lease = may_lease
         out: list[Instruction] = []
         if work.chunks:
             self._ask(transfer, needs, out)
@@ -176,11 +171,27 @@ class Scheduler:
                 transfer.unfinished -= 1
                 if not transfer.unfinished:
                     self._end(transfer, out)
-            if fed is not None:
-                self._fill(fed.channel, out)
-            if freed is not None:
-                self._fill(freed.channel, out)
+            for other in (fed, freed):
+                if other is not None:
+                    self._fill(other.channel, out)
         self._fill(channel, out)
+        return self._fill_all(transfer, out) if transfer.waits_for_lease else out
+
+    def returned(self, number: int, moved: Sequence[int], again: bool = True) -> list[Instruction]:
+        """A transfer gives its lease back; see `Returned`.
+
+        Raises:
+            InputError: it has none, or `moved` is impossible.
+        """
+        out: list[Instruction] = []
+        transfer = self._transfers.get(number)
+        if transfer is None:
+            return out
+        channels = give_back(transfer, moved, again)
+        if transfer.state is STOPS or not transfer.unfinished:
+            self._end(transfer, out)
+        for channel in channels:
+            self._fill(channel, out)
         return out
 
     def failed(self, number: int, hop: int, chunk: int, request: int, reason: str) -> list[Instruction]:
@@ -257,8 +268,9 @@ class Scheduler:
 
     @property
     def lent(self) -> int:
-        """The number of channels that are lent."""
-        return sum([channel.borrower is not None for channel in self._channels.values()])
+        """The number of channels that are lent to somebody who is no transfer of this scheduler."""
+        lent = [channel.borrower for channel in self._channels.values() if channel.borrower is not None]
+        return sum([type(borrower) is not TransferState for borrower in lent])
 
     def needs(self, work: Work) -> dict[str, int]:
         """The bytes of buffers that a transfer needs in each memory.
@@ -298,6 +310,9 @@ class Scheduler:
 
     def _fill(self, channel: ChannelState, out: list[Instruction]) -> None:
         """Issue requests until the channel has as many in flight as it takes, or no XD can continue."""
+        if type(channel.borrower) is TransferState:
+            recall(channel, out)
+            return
         choose, limit = channel.choose, channel.limit if channel.borrower is None else channel.limit - 1
         while channel.in_flight < limit:
             try:
@@ -308,6 +323,8 @@ class Scheduler:
             if xd is None:
                 return
             transfer = xd.transfer
+            if transfer.may_lease and self._is_leased(transfer, out):
+                return
             out.append(Issue(transfer.number, xd.hop, xd.chunk, xd.request))
             channel.in_flight += 1
             transfer.in_flight += 1
@@ -315,6 +332,21 @@ class Scheduler:
             if xd.request == xd.requests:
                 xd.request = 0
                 xd.chunk += 1
+
+    def _fill_all(self, transfer: TransferState, out: list[Instruction]) -> list[Instruction]:
+        """Fill the channels of a transfer's unfinished XDs, unless its requests have to end first."""
+        for channel in unfinished_channels(transfer):
+            self._fill(channel, out)
+        return out
+
+    def _is_leased(self, transfer: TransferState, out: list[Instruction]) -> bool:
+        """Whether a transfer issues nothing: it has got its channels for itself, or waits for them, or was just served."""
+        waited = transfer.waits_for_lease
+        if lease(transfer, out):
+            return True
+        if waited:
+            self._fill_all(transfer, out)
+        return waited
 
     def _refuse(self, channel: ChannelState, error: PolicyError, out: list[Instruction]) -> None:
         """Fail all transfers that a channel has to serve, because its policy does not say which."""
@@ -351,6 +383,7 @@ class Scheduler:
         xds = transfer.xds.values()
         transfer.unfinished = len(xds)
         for xd in xds:
+            recall(xd.channel, out)
             if xd.ready:
                 xd.channel.wake(xd)
                 touched[xd.channel] = None
@@ -403,6 +436,9 @@ class Scheduler:
                     xd.channel.leave(xd)
                     channels.append(xd.channel)
             transfer.state = STOPS
+            if transfer.leased and not transfer.recalled:
+                transfer.recalled = True
+                out.append(Recall(transfer.number))
         if transfer.state is STOPS and not transfer.in_flight:
             self._end(transfer, out)
         return channels

@@ -295,6 +295,14 @@ class Stalled(NamedTuple):
     """Nothing but the ends of requests is to come."""
 
 
+class Returned(NamedTuple):
+    """A transfer gives its lease back. Each of its hops has moved its first `moved` chunks. `again`: it may get another one."""
+
+    transfer: int
+    moved: tuple[int, ...]
+    again: bool = True
+
+
 class Arrived(NamedTuple):
     """Another rank has written the first `chunks` chunks of the input of a hop.
 
@@ -346,7 +354,7 @@ class End(NamedTuple):
     reason: str = ""
 
 
-Stimulus = Submit | Done | Failed | Cancel | Stalled | Arrived | Credit | Grant | Lend | Stop | End
+Stimulus = Submit | Done | Failed | Cancel | Stalled | Returned | Arrived | Credit | Grant | Lend | Stop | End
 
 
 # ---- instructions
@@ -365,6 +373,23 @@ class Issue(NamedTuple):
     hop: int
     chunk: int
     request: int
+
+
+class Lease(NamedTuple):
+    """A transfer has its channels for itself until `Returned`, and moves its chunks without being asked to.
+
+    Each of its hops has moved its first `moved` chunks. It begins the next one when the hop before has moved it and a slot
+    behind it is free.
+    """
+
+    transfer: int
+    moved: tuple[int, ...]
+
+
+class Recall(NamedTuple):
+    """A transfer has to give its lease back as soon as the chunk at work has moved."""
+
+    transfer: int
 
 
 class Release(NamedTuple):
@@ -440,5 +465,19 @@ class SendEnd(NamedTuple):
     reason: str = ""
 
 
-Instruction = Allocate | Issue | Release | Finish | SendArrived | SendCredit | Request | Abort | Settled | SendStop | SendEnd
-"""The instructions of a scheduler. A scheduler without a rank gives only the first four."""
+Instruction = (
+    Allocate
+    | Issue
+    | Release
+    | Finish
+    | Lease
+    | Recall
+    | SendArrived
+    | SendCredit
+    | Request
+    | Abort
+    | Settled
+    | SendStop
+    | SendEnd
+)
+"""The instructions of a scheduler. A scheduler without a rank gives only the first six."""

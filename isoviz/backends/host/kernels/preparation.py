@@ -42,6 +42,8 @@ def warm_up(compiled: ModuleType) -> None:
     jobs, outs = np.array([[0, 0, 1, 1, 1, 0]]), np.zeros((0, 5), np.int64)
     compiled.copy_tiles(address, address, address, one, one, jobs, outs, -1, np.zeros(1, np.int64), 1, 1, 1, False)
     compiled.copy_many(address, address, np.array([[0, 0, 1, 0, 1]]), np.array([[1, 1, 1]]))
+    parts = np.zeros((1, 5), np.int64), one, zeros[:0, :5], zeros[:0, :3], zeros[:2, :1], one, 0, np.zeros(4, np.int64), 0
+    compiled.move_parts(*parts, np.zeros((0, 4), np.int64))
     compiled.copy_listed(address, address, zeros[0], none, (1, 1), 1, 1, np.ones((1, 3), np.int64), 1)
     compiled.copy_runs(address, address, none, none, none)
     if hasattr(compiled, "shuffle_lines"):

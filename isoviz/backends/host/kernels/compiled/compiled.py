@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from isoviz.backends.host.kernels.compiled.elements import copy_many, copy_tiles
 from isoviz.backends.host.kernels.compiled.listed import copy_listed, copy_runs
+from isoviz.backends.host.kernels.compiled.parts import move_parts
 from isoviz.backends.host.kernels.compiled.squares import turn_squares
 from isoviz.backends.host.kernels.compiled.vectors import LINE, SHUFFLES, WIDE
 from isoviz.backends.host.kernels.compiled.walk import stream_rows, walk
 
-__all__ = ["copy_listed", "copy_many", "copy_runs", "copy_tiles", "stream_rows", "turn_squares", "walk"]
+__all__ = ["copy_listed", "copy_many", "copy_runs", "copy_tiles", "move_parts", "stream_rows", "turn_squares", "walk"]
 
 if WIDE == LINE:
     from isoviz.backends.host.kernels.compiled.lines import gather_lines, permute_blocks, turn_lines

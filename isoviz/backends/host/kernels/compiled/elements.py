@@ -237,28 +237,36 @@ def copy_tiles(source, destination, buffer, extents, tiles, jobs, outs, chain, o
         settle()
 
 
+@njit(nogil=True)
+def nested(a, b, size, loops, first, count, index):
+    """One copy between two addresses: runs of `size` bytes for all turns of `count` loops, the innermost last.
+
+    A loop is (turns, stride in the source, stride in the destination). `index` is zero before and afterwards.
+    """
+    inner = first + count - 1
+    while True:
+        strided(a, loops[inner, 1], b, loops[inner, 2], loops[inner, 0], size)
+        turned = False
+        for loop in range(inner - 1, first - 1, -1):
+            at = loop - first
+            a, b = a + loops[loop, 1], b + loops[loop, 2]
+            index[at] += 1
+            if index[at] < loops[loop, 0]:
+                turned = True
+                break
+            index[at] = 0
+            a, b = a - loops[loop, 0] * loops[loop, 1], b - loops[loop, 0] * loops[loop, 2]
+        if not turned:
+            break
+
+
 @kept
 def copy_many(source, destination, rows, loops):
     """Carry out many small copies one after the other.
 
     A row is one copy: its offsets in the source and in the destination, the bytes of a run, the first of its `loops` and their
-    number. A loop is (turns, stride in the source, stride in the destination), the innermost last.
+    number (`nested`).
     """
     index = np.zeros(MOST_LOOPS, np.int64)
     for row in range(len(rows)):
-        a, b, size, first, count = source + rows[row, 0], destination + rows[row, 1], rows[row, 2], rows[row, 3], rows[row, 4]
-        inner = first + count - 1
-        while True:
-            strided(a, loops[inner, 1], b, loops[inner, 2], loops[inner, 0], size)
-            turned = False
-            for loop in range(inner - 1, first - 1, -1):
-                at = loop - first
-                a, b = a + loops[loop, 1], b + loops[loop, 2]
-                index[at] += 1
-                if index[at] < loops[loop, 0]:
-                    turned = True
-                    break
-                index[at] = 0
-                a, b = a - loops[loop, 0] * loops[loop, 1], b - loops[loop, 0] * loops[loop, 2]
-            if not turned:
-                break
+        nested(source + rows[row, 0], destination + rows[row, 1], rows[row, 2], loops, rows[row, 3], rows[row, 4], index)

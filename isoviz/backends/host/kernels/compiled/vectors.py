@@ -310,6 +310,16 @@ def word(context, address):  # noqa: ARG001
 
 
 @intrinsic
+def seen(context, address):  # noqa: ARG001
+    """The integer of 8 bytes at an address that another thread may change at any time."""
+
+    def generate(context, builder, signature, values):  # noqa: ARG001
+        return builder.load_atomic(builder.inttoptr(values[0], _I64.as_pointer()), "acquire", 8)
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
 def line_past_caches(context, source, destination):  # noqa: ARG001
     """Move a line to an aligned address with a non-temporal store."""
 
