@@ -156,6 +156,16 @@ class RecurringChunks:
         moved = [shifted(each, turn * by[0], turn * by[1]) for each, by in zip(copies, self._shifts, strict=True)]
         return together(moved), payload
 
+    @property
+    def repetition(self) -> tuple[int, int, tuple[int, int]] | None:
+        """(turn, whole, shift): for the first `whole` chunks, the copies repeat every `turn` chunks, moved by `shift` bytes.
+
+        There is a shift for each end. None if the copies do not repeat, or if some fields move further than others.
+        """
+        if not self._turn or len(set(self._shifts)) > 1:
+            return None
+        return self._turn, self._whole, self._shifts[0]
+
     def _anew(self, number: int) -> tuple[list[list[StridedCopy]], int]:
         chunk, (source, destination) = self._chunk(number), self._views(number)
         parts = self._chunks.padded_parts(number, self._padding) if any(self._padding) else chunk.parts

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from isoviz.planner import Instance
     from isoviz.planner.bundled.bundle import BundleEnd
     from isoviz.planner.path_plan import Hop, PathPlan
-    from isoviz.runtime.protocols import Check, Done, Endpoint, Expected, Slot, Store
+    from isoviz.runtime.protocols import Check, Done, Endpoint, Expected, PartLoop, Slot, Store
 
 
 class BaseStore(ABC):
@@ -128,6 +128,11 @@ class BaseChannel(ABC):
 
     def expect(self, requests: Iterable[Expected]) -> None:  # noqa: B027  # a default, not a gap
         """Compile nothing."""
+
+    @property
+    def part_loop(self) -> PartLoop | None:
+        """None: every request is a call of `move`."""
+        return None
 
     def requests_of_chunk(self, path: PathPlan, hop: Hop, request_bytes: int) -> int:
         return path.requests(hop, request_bytes)

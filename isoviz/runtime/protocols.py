@@ -30,6 +30,9 @@ Check = Callable[[], None]
 Expected = tuple["Sequence[StridedCopy]", "Store", "Store"]
 """The copies of a request that will come, its source and its destination."""
 
+Integers = np.ndarray[Any, np.dtype[np.int64]]
+"""A table of whole numbers."""
+
 Done = Callable[[int | BaseException], None]
 """Called when a started request has ended, with the number of device requests that it took, or with the error."""
 
@@ -236,6 +239,10 @@ class RealChannel(Protocol):
         `isoviz.runtime.opening.check_opening` raises if the transfer has to stop.
         """
 
+    @property
+    def part_loop(self) -> PartLoop | None:
+        """What carries out many short requests of a transfer at a time, over all of its hops; None if nothing does now."""
+
     def requests_of_chunk(self, path: PathPlan, hop: Hop, request_bytes: int) -> int:
         """The number of requests for a chunk of a path on a hop over this channel, at least 1.
 
@@ -277,6 +284,47 @@ class RealChannel(Protocol):
 
     def release(self) -> None:
         """Release what the channel keeps while it is idle, such as threads. A closed engine calls it. Never raises."""
+
+
+class PartLoop(Protocol):
+    """A compiled loop that moves the parts of a transfer without Python between them (`isoviz.runtime.engine.program`)."""
+
+    def order(self, copy: StridedCopy) -> tuple[tuple[int, int, int], ...] | None:
+        """The loops of a copy as `loops` of `move` has them; None if a call of the channel moves it faster."""
+
+    def address(self, store: Store) -> int | None:
+        """Where a store lies in the memory of this process; None if it does not."""
+
+    def move(
+        self,
+        hops: Integers,
+        first: Integers,
+        rows: Integers,
+        loops: Integers,
+        stores: Integers,
+        slots: Integers,
+        chunks: int,
+        words: Integers,
+        until: int,
+        times: Integers,
+    ) -> int:
+        """Move chunks over all hops until all have arrived, a word says stop, or the time is over. Returns the number of parts.
+
+        - `hops`: a row for each hop: `whole`, `turn`, two shifts, the place of its first class in `first`. Chunk c < `whole` has
+          the copies of class c mod `turn`, with offsets that are c div `turn` shifts larger. Chunk c from `whole` on has those of
+          class `turn` + c − `whole`.
+        - `first`: the first row of each class, and behind the last class of a hop the row after it.
+        - `rows`: a copy each: its offsets in the stores before and behind the hop, the bytes of a run, the first of its loops and
+          their number. `loops`: turns and the two strides, the innermost loop last.
+        - `stores`: for each place before, between and behind the hops the addresses of its stores, of which there are `slots`;
+          chunk c is in number c mod `slots`.
+        - `chunks`: the number of chunks.
+        - `words`: the first one is not 0 if the loop has to stop before the next part. The next two are the loop's own. The rest
+          count the chunks that each hop has moved.
+        - `until`: nanoseconds of `time.perf_counter_ns`; the loop goes on with no part after it.
+        - `times`: if it has rows, the loop writes one for each part (hop, chunk, begin and end in nanoseconds), and stops behind
+          the last row.
+        """
 
 
 class Bound(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import sys
 import threading
 from bisect import bisect_right
 from collections import OrderedDict
@@ -20,6 +21,7 @@ from isoviz.backends.formats.stored import array_instance
 from isoviz.backends.generate import fill
 from isoviz.backends.host import kernels
 from isoviz.backends.host.copying import copy_all, prepared_copies
+from isoviz.backends.host.kernels.many import order_of
 from isoviz.backends.pages import HUGE, PAGE, Bytes, page_aligned, touch
 from isoviz.errors import TransferError
 from isoviz.layouts.given_arrays import is_host_array
@@ -30,6 +32,7 @@ from isoviz.this_computer import numa_nodes
 
 if TYPE_CHECKING:
     from isoviz.layouts import Layout, StridedCopy
+    from isoviz.layouts.copies import Loop
     from isoviz.planner import Instance
     from isoviz.planner.bundled.bundle import BundleEnd
     from isoviz.runtime.protocols import Check, Endpoint, Store
@@ -329,6 +332,21 @@ def _size(instance: Instance) -> int:
     return instance.linearization.nbytes
 
 
+class HostLoop:
+    """The compiled loop that moves parts between host memories; see `isoviz.runtime.protocols.PartLoop`."""
+
+    move = staticmethod(kernels.move_parts)
+
+    def order(self, copy: StridedCopy) -> tuple[Loop, ...] | None:
+        return order_of(copy.run, copy.loops)
+
+    def address(self, store: Store) -> int | None:
+        return store.array.ctypes.data if isinstance(store, HostStore) else None
+
+
+_LOOP = HostLoop()
+
+
 class Memcpy(BaseChannel):
     """The channel between two host memories."""
 
@@ -343,6 +361,11 @@ class Memcpy(BaseChannel):
         """
         if nbytes >= WORTH_KERNELS:
             kernels.prepare_unless_cancelled()
+
+    @property
+    def part_loop(self) -> HostLoop | None:
+        """The loop, once the kernels are loaded. Its clock is that of Linux. A class that changes `move` has none."""
+        return _LOOP if sys.platform == "linux" and kernels.is_ready() and type(self).move is Memcpy.move else None
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from isoviz.runtime.engine.dispatcher import Dispatcher
 from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
 from isoviz.runtime.opening import opening
 from isoviz.runtime.trace.trace import RequestSpan
-from isoviz.scheduling.work import Allocate, Finish, Issue, Release
+from isoviz.scheduling.work import Allocate, Finish, Issue, Lease, Recall, Release
 
 if TYPE_CHECKING:
     from isoviz.runtime.engine.asynchronous import Ended, Request
@@ -107,7 +107,7 @@ class Driver:
         with self.lock:
             if self.is_closed:
                 raise EngineClosed("the engine is closed")
-            instructions = self.scheduler.submit(execution.number, execution.work) if execution.is_scheduled else []
+            instructions = self._submitted(execution) if execution.is_scheduled else []
             self.executions[execution.number] = execution
             early = self.peers.reach(execution)
             if self.recorded is not None:
@@ -115,10 +115,20 @@ class Driver:
             self.granted(instructions)
         return partial(self._begin, execution, instructions, early)
 
+    def _submitted(self, execution: Execution) -> list[Instruction]:
+        if execution.loop is None:
+            return self.scheduler.submit(execution.number, execution.work)
+        return self.scheduler.submit(execution.number, execution.work, may_lease=True)
+
     def _begin(self, execution: Execution, instructions: list[Instruction], early: Sequence[object]) -> None:
         own: deque[Request] = deque()
         mine = own if execution.is_mine else None
-        self.carry_out(instructions, mine)
+        lease = instructions[-1] if instructions else None
+        if type(lease) is Lease and mine is not None and lease.transfer == execution.number:
+            self.carry_out(instructions[:-1], mine)
+            self._move_parts(execution, lease)
+        else:
+            self.carry_out(instructions, mine)
         self.peers.meet(execution, early, mine)
         for request in own:  # it is small or the caller waits for it, and the CPU cache of the caller may hold the data
             self._moved(*request)
@@ -180,6 +190,10 @@ class Driver:
                 execution.error = execution.error or unreleased
             elif type(instruction) is Finish:
                 self._finish(execution, instruction)
+            elif type(instruction) is Lease:
+                execution.dispatchers[0].put(partial(self._move_parts, execution, instruction))
+            elif type(instruction) is Recall:
+                execution.recall()
             else:
                 self.peers.pass_on(execution, instruction)
         self._start_all(starts, dispatcher)
@@ -267,6 +281,30 @@ class Driver:
         except BaseException as raised:  # noqa: BLE001  # any error ends this transfer only
             error = raised
         self._settle(((execution, issue, start, time.perf_counter(), error),), own)
+
+    def _move_parts(self, execution: Execution, lease: Lease) -> None:
+        """Carry out a lease in this thread, and give it back."""
+        error: BaseException | None = None
+        try:
+            if execution.is_open:
+                execution.move_parts(lease.moved)
+        except BaseException as raised:  # noqa: BLE001  # any error ends this transfer only
+            error = raised
+        lane = execution.lane
+        instructions: list[Instruction] = []
+        with self.lock:
+            execution.is_recalled = False
+            if isinstance(error, Cancelled):
+                if not execution.stopped:  # its token was set
+                    instructions += self.scheduler.cancel(execution.number)
+            elif error is not None:
+                execution.error = execution.error or error
+                instructions += self.scheduler.failed(execution.number, -1, 0, 0, str(error))
+            execution.stopped = execution.stopped or error is not None
+            moved = lease.moved if lane is None else lane.moved
+            instructions += self.scheduler.returned(execution.number, moved, again=lane is not None)
+            self.granted(instructions)
+        self.carry_out(instructions)
 
     def _settle(self, ended: Sequence[Ended], own: deque[Request] | None = None, dispatcher: Dispatcher | None = None) -> None:
         """Report the ends of requests to the scheduler, and carry out the instructions that it returns."""

@@ -60,6 +60,8 @@ class BaseEngine:
       first between two requests.
     - `options`: the options of the plans that `copy` makes.
     - `record`: keep all events for `trace`.
+    - `lanes`: let a compiled loop move short parts where a transfer is alone on its channels (`isoviz.runtime.engine.program`).
+      An engine that records does everything through its scheduler.
 
     In a `with`, its threads run until the end of the block. Without it, they end when the engine is idle. An engine belongs to
     the process that made it: in a forked child every method raises ForkedError, and the child can make its own engine.
@@ -75,10 +77,12 @@ class BaseEngine:
         request_bytes: int = REQUEST_BYTES,
         options: Options | None = None,
         record: bool = False,
+        lanes: bool = True,
     ) -> None:
         machine = machine_argument("engine", machine)
         request_bytes = checks.count("engine", "request_bytes", request_bytes, low=1)
         checks.flag_argument("engine", "record", record)
+        checks.flag_argument("engine", "lanes", lanes)
         if options is not None:
             expect("engine", options, Options, "options or None")
         scheduler, real, peers = self._parts(machine, devices, policies, policy)
@@ -87,6 +91,7 @@ class BaseEngine:
         self.machine = machine
         self.devices = devices
         self.request_bytes = request_bytes
+        self._may_lease = lanes and not record
         self.options = Options() if options is None else options
         self._numbers = itertools.count()
         self._plans = PreparedPlans(real, partial(inline_of, machine, self._driver.state_of, request_bytes))
@@ -440,6 +445,8 @@ class BaseEngine:
         event = Event(plan, partial(self._driver.cancel, number), arrived, self._driver.callbacks.put)
         ends, memories, channels = (source, destination), prepared.memories, prepared.channels
         execution = Execution(number, plan, work, event, ends, memories, channels, cancel, when_moved, waits, prepared)
+        if self._may_lease and (loop := prepared.loop_of(work)) is not None:
+            execution.may_lease(loop)
         execution.submitted = time.perf_counter()
         self._driver.admit(execution)()
         return execution

@@ -13,7 +13,8 @@ from isoviz.errors import Cancelled, RunError
 from isoviz.layouts.recurring import split, split_together
 from isoviz.runtime.bundle_ends import destination_of, received, source_of
 from isoviz.runtime.engine.device_errors import Closing, of_opening, of_request, of_step, require_apart, tidied
-from isoviz.runtime.engine.prepared_plans import SMALL_REQUEST, PreparedPlan
+from isoviz.runtime.engine.prepared_plans import MINE, SMALL_REQUEST, PreparedPlan
+from isoviz.runtime.engine.program import bound
 from isoviz.runtime.trace.report import HopMeasurement
 from isoviz.runtime.trace.spans import Spans
 
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from isoviz.runtime.engine.dispatcher import Dispatcher
     from isoviz.runtime.engine.event import Event
     from isoviz.runtime.engine.prepared_plans import HopOfPath
-    from isoviz.runtime.protocols import CancelToken, Done, Endpoint, Expected, RealChannel, RealMemory, Slot, Store
+    from isoviz.runtime.engine.program import Lane
+    from isoviz.runtime.protocols import CancelToken, Done, Endpoint, Expected, PartLoop, RealChannel, RealMemory, Slot, Store
     from isoviz.scheduling.work import Issue, Work
 
 EXPECTED = 8
@@ -99,6 +101,11 @@ class Execution:
         self.given = given if self.prepared.receivers == (None, None) else self._received(given)
         self.is_asynchronous = self.prepared.is_asynchronous
         self.is_mine, self.is_small = self.prepared.handling(work, waits, self.small_request)
+        self.loop: PartLoop | None = None
+        """What may carry out its parts on channels that are leased to it."""
+        self.lane: Lane | None = None
+        """Its program on that loop, once its stores are open; None if it has none."""
+        self.is_recalled, self._waits = False, waits
         self.chunks_done = 0
         self._rings: list[list[Slot]] = []
         self._slots = Closing()
@@ -150,7 +157,8 @@ class Execution:
         require_apart(self.lying.transfer, self.source, self.destination)
         self.destination.comes_from(self.source.sources)
         self._allocate()
-        if self.work.chunks:
+        self.lane = self._bound()
+        if self.work.chunks and self.lane is None:
             self._anticipate()
 
     def lie(self, source: Instance | None = None, destination: Instance | None = None) -> None:
@@ -207,9 +215,16 @@ class Execution:
                 rings[i].append(slot)
         self._rings, self.buffer_seconds = [rings[i] for i in range(len(rings))], time.perf_counter() - began
 
+    def _bound(self) -> Lane | None:
+        """Its program on the loop, bound to its stores."""
+        if self.loop is None or (program := self._fitted.program(self.lying, self.loop)) is None:
+            return None
+        stores = (self.source,), *self._rings, (self.destination,)
+        return bound(program, self.loop, stores, self.work.chunks, is_timed=self._waits)
+
     def release(self) -> Exception | None:
         """Close the ring buffers. Returns the error of a slot that cannot be closed: the transfer has to end in any case."""
-        self._rings = []
+        self._rings, self.lane = [], None
         return tidied(self._slots.close)
 
     @property
@@ -303,6 +318,40 @@ class Execution:
             self.chunks_done += 1
         self.event.moved(payload)
 
+    # ---- parts of a lease
+
+    def may_lease(self, loop: PartLoop) -> None:
+        """Let a loop carry out its parts on channels that are leased to it. A short one runs in the thread of who waits for it."""
+        self.loop, self.is_mine = loop, self._waits and self.plan.bytes * len(self.channels) <= MINE
+
+    def recall(self) -> None:
+        """Let it give its channels back after the part at work."""
+        self.is_recalled = True
+        if (lane := self.lane) is not None:
+            lane.stop()
+
+    def move_parts(self, moved: Sequence[int]) -> None:
+        """Move its chunks on leased channels until all have arrived or the lease is recalled. Each hop has moved `moved` already.
+
+        Raises:
+            Cancelled: the transfer has to stop.
+        """
+        lane = self.lane
+        if lane is None:
+            return
+        self.event.route = "lane"
+        lane.begin(moved)
+        lane.stop(self.is_recalled)
+        while not lane.is_over:
+            self.check()
+            before = lane.moved
+            self.spans.add(self.number, lane.move())
+            nbytes, chunks, copies = lane.gone(before)
+            with self._lock:
+                self.requests = [count + more for count, more in zip(self.requests, copies, strict=True)]
+                self.chunks_done += chunks
+            self.event.moved(nbytes)
+
     def located(self, action: Callable[[], None], hop: int | None = None) -> None:
         """Call `action` as part of a hop (None: the last one): an error that it raises names that hop."""
         at = len(self.channels) - 1 if hop is None else hop
@@ -312,7 +361,7 @@ class Execution:
             raise of_step(error, partial(self._located, at, None))  # noqa: B904  # it has its cause already
 
     def close(self) -> Exception | None:
-        """Close the ends. Returns the error of a store that cannot be closed: the transfer has to end in any case."""
+        """Close the ends. Returns the error of a store that cannot be closed."""
         return tidied(self.stack.close)
 
     def check(self) -> None:

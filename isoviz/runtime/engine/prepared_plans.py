@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from isoviz import checks
 from isoviz.layouts.copies import without_lists
 from isoviz.runtime.device_bases import BaseMemory
+from isoviz.runtime.engine.program import may_have_program, program_of
 from isoviz.runtime.pipeline import work_of
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from isoviz.layouts import StridedCopy
     from isoviz.planner import Instance, PathPlan, Plan
     from isoviz.runtime.engine.open_devices import OpenedDevices
-    from isoviz.runtime.protocols import Endpoint, RealChannel, RealMemory
+    from isoviz.runtime.engine.program import Program
+    from isoviz.runtime.protocols import Endpoint, PartLoop, RealChannel, RealMemory
     from isoviz.scheduling.pool import ChannelState
     from isoviz.scheduling.work import Work
 
@@ -133,6 +135,7 @@ class PreparedPlan:
         self._works: dict[tuple[int | None, bool], Work] = {}
         self._lying: dict[tuple[Instance | None, Instance | None], LyingPlan] = {}
         self._handling: dict[tuple[bool, bool, tuple[int, ...], int], Handling] = {}
+        self._programs: dict[PartLoop, Program | None] = {}
 
     def work(self, plan: Plan, priority: int | None, *, pipelined: bool, request_bytes: int) -> Work:
         """The work of the plan (`isoviz.runtime.pipeline`), for requests of always the same `request_bytes`.
@@ -150,6 +153,19 @@ class PreparedPlan:
                 self._works.clear()
             self._works[key] = found
         return found
+
+    def loop_of(self, work: Work) -> PartLoop | None:
+        """The loop that can carry out the plan part by part without the scheduler; None if there is none now."""
+        loop = self.channels[0].part_loop
+        if loop is None or any(self.cleared) or not may_have_program(self.hops[0].path, work):
+            return None
+        return loop if all(channel.part_loop is loop for channel in self.channels) else None
+
+    def program(self, plan: Plan, loop: PartLoop) -> Program | None:
+        """The program of the plan for a loop, made at the first call; None if it has none."""
+        if loop not in self._programs:
+            self._programs[loop] = program_of(plan, loop)
+        return self._programs[loop]
 
     def handling(self, work: Work, waits: bool, small: int = SMALL_REQUEST) -> Handling:
         """Which threads carry out the requests of a transfer. `waits` says whether its submitter waits for it.

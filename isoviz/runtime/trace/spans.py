@@ -10,8 +10,10 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from isoviz.runtime.trace.trace import RequestSpan
+
 if TYPE_CHECKING:
-    from isoviz.runtime.trace.trace import RequestSpan
+    from isoviz.runtime.protocols import Integers
 
 MOST = 1 << 14
 """The number of requests of one transfer that are kept for its trace, in about 3 MiB."""
@@ -52,6 +54,24 @@ class Spans:
             self._new.append(span)
             if len(self._new) >= _FOLD:
                 self._fold()
+
+    def add(self, number: int, times: Integers) -> None:
+        """Add requests of transfer `number`, one after the other: rows of hop, chunk, begin and end in nanoseconds."""
+        if not len(times):
+            return
+        seconds = times[:, 2:] * 1e-9
+        with self._lock:
+            self._fold()
+            self.first, self.last = min(self.first, seconds[0, 0].item()), max(self.last, seconds[-1, 1].item())
+            self.count += len(times)
+            most = max(0, MOST - len(self._kept))
+            for (hop, chunk, *_), (begin, end) in zip(times[:most].tolist(), seconds[:most].tolist(), strict=True):
+                self._kept.append(RequestSpan(number, hop, chunk, 0, begin, end))
+            for hop in range(len(self._busy)):
+                mine = seconds[times[:, 0] == hop]
+                if len(mine):
+                    self._busy[hop] += (mine[:, 1] - mine[:, 0]).sum().item()
+                    self._until[hop] = mine[-1, 1].item()
 
     def busy(self) -> list[float]:
         """The busy seconds of every hop.

@@ -147,6 +147,12 @@ def prepared_many(many: Many, source: Bytes, destination: Bytes, rows: slice) ->
     return partial(_kernels().copy_many, source.ctypes.data, destination.ctypes.data, many.rows[rows], many.loops)
 
 
+def move_parts(*arguments: Any) -> int:
+    """Carry out the parts of a program (`isoviz.runtime.protocols.PartLoop`). The copies stay inside their stores."""
+    parts: int = _kernels().move_parts(*arguments)
+    return parts
+
+
 def prepared_listed(copy: ListedCopy, source: Bytes, destination: Bytes) -> tuple[Call, ...]:
     """The call that carries out a copy with tables of offsets; none where NumPy should."""
     if in_use.compiled is None or any(min(loop) <= 0 for loop in copy.loops):

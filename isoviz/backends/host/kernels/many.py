@@ -105,6 +105,12 @@ def _are_in_cache(copies: Sequence[StridedCopy], insides: Sequence[_Inside]) -> 
     )
 
 
+def order_of(run: int, loops: tuple[Loop, ...]) -> tuple[Loop, ...] | None:
+    """The loops of a copy that stays in a cache, innermost last; None if another kernel is faster."""
+    inside = _inside(run, loops)
+    return inside.loops if inside.turns and run > 0 else None
+
+
 @lru_cache(maxsize=256)
 def runs_of(run: int, loops: tuple[Loop, ...]) -> tuple[Integers, Integers] | None:
     """The recipe for a transpose of small blocks, at any offset and of any size; None where the copy is of another kind.

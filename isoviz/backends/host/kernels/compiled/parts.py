@@ -25,18 +25,9 @@ def _now(clock):
 
 @kept
 def move_parts(hops, first, rows, loops, stores, slots, chunks, words, until, times):
-    """Move chunks of a transfer over all of its hops until all have arrived, or `words[STOP]` is set, or the time `until` is over.
+    """See `isoviz.runtime.protocols.PartLoop.move`.
 
-    - `hops`: for each hop, how its copies repeat: for the first `whole` chunks every `turn` chunks, moved by bytes at both ends;
-      and where the first row of its first class of chunks stands in `first`.
-    - `first`: the first row of each class. A class behind the `turn` ones belongs to one chunk, from `whole` on.
-    - `rows`, `loops`: the copies (`copy_many`), with offsets in the stores of their hop.
-    - `stores`, `slots`: the addresses of the stores before and behind each hop, and their number.
-    - `words`: the chunks moved by each hop, from `MOVED` on, are kept up to date.
-    - `until`: nanoseconds of the monotonic clock.
-    - `times`: a row for each part: hop, chunk, begin and end in nanoseconds; none if it is empty.
-
-    The last hop that can continue goes first: its chunk is still in the caches. Returns the number of parts that were moved.
+    The last hop that can continue goes first: its chunk is still in the caches.
     """
     count, parts = len(hops), 0
     index = np.zeros(MOST_LOOPS, np.int64)
@@ -72,10 +63,10 @@ def move_parts(hops, first, rows, loops, stores, slots, chunks, words, until, ti
             nested(here + rows[row, 0], there + rows[row, 1], rows[row, 2], loops, rows[row, 3], rows[row, 4], index)
         moved[hop] = chunk + 1
         end = _now(clock)
-        if parts < len(times):
+        if len(times):
             times[parts, 0], times[parts, 1], times[parts, 2], times[parts, 3] = hop, chunk, begin, end
         parts += 1
         begin = end
-        if end >= until:
+        if end >= until or parts == len(times):
             break
     return parts
