@@ -1,7 +1,7 @@
 """Leases: a transfer that is alone on all of its channels moves chunk after chunk without asking the scheduler.
 
-The channels are lent to it, so no other transfer issues requests there. One that comes later waits, as it would behind an earlier
-transfer; one of a higher priority recalls the lease.
+The channels are lent to it, so no other transfer issues requests there. A transfer of a lower priority waits anyway, and one that
+comes later waits, as it would behind an earlier transfer. One of a higher priority recalls the lease.
 """
 
 from __future__ import annotations

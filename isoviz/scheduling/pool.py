@@ -308,13 +308,12 @@ class ChannelState:
         return self.top is None and not self.in_flight and self.borrower is None
 
     def serves_only(self, transfer: TransferState) -> bool:
-        """Whether all of its unfinished XDs belong to one transfer, and no policy of the caller wants to be asked."""
-        return (
-            self.borrower is None
-            and self.choose is self.policy
-            and len(self.levels) == 1
-            and all(xd.transfer is transfer for level in self.levels.values() for xd in level.unfinished)
-        )
+        """Whether all unfinished XDs that it may choose from belong to one transfer. A policy of the caller wants to be asked."""
+        if self.borrower is not None or self.choose is not self.policy or self.top is None:
+            return False
+        by_priority = self.policy is highest_priority_first  # then lower priorities wait
+        levels = (self.levels[self.top],) if by_priority else self.levels.values()
+        return all(xd.transfer is transfer for level in levels for xd in level.unfinished)
 
     def waiting(self) -> tuple[XD, ...]:
         """The hops whose next request may be issued now, first come first: their input is there, and room for their output."""

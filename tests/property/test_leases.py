@@ -76,7 +76,11 @@ class Leasing:
                 assert not any(issue.transfer == number for issue in self.flight)
                 mine = self.channels(number)
                 assert not any(self.known[issue.transfer].work.channels[issue.hop] in mine for issue in self.flight)
-                assert not any(mine & self.channels(other) for other in self.running if other != number)
+                self.judge.alive = {n: each for n, each in self.known.items() if each.state != "over"}
+                urgency = self.judge.effective(known)
+                rivals = [self.known[other] for other in self.running if other != number and mine & self.channels(other)]
+                assert all(self.case.by_priority and self.judge.effective(rival) < urgency for rival in rivals)
+                self.seen["leases above others"] += bool(rivals)
                 moved = [sum(known.has(hop, c) for c in range(known.work.paths[0].chunks)) for hop in range(len(known.handed))]
                 assert list(instruction.moved) == moved
                 self.leases[number] = moved

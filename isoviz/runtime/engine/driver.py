@@ -291,9 +291,12 @@ class Driver:
         except BaseException as raised:  # noqa: BLE001  # any error ends this transfer only
             error = raised
         lane = execution.lane
+        moved = lease.moved if lane is None else lane.moved
         instructions: list[Instruction] = []
         with self.lock:
             execution.is_recalled = False
+            if lane is not None:
+                lane.stop(False)
             if isinstance(error, Cancelled):
                 if not execution.stopped:  # its token was set
                     instructions += self.scheduler.cancel(execution.number)
@@ -301,7 +304,6 @@ class Driver:
                 execution.error = execution.error or error
                 instructions += self.scheduler.failed(execution.number, -1, 0, 0, str(error))
             execution.stopped = execution.stopped or error is not None
-            moved = lease.moved if lane is None else lane.moved
             instructions += self.scheduler.returned(execution.number, moved, again=lane is not None)
             self.granted(instructions)
         self.carry_out(instructions)

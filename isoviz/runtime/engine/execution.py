@@ -44,8 +44,7 @@ class Execution:
     - `channels`: the channels of all hops, path after path. The scheduler numbers the hops in the same order. Chunks are numbered
       within their path.
     - `given`: the source and the destination that the caller passed.
-    - `when_moved`: called once when none of its bytes move any more.
-    - `waits`: whether the caller waits for that.
+    - `when_moved`: called once when none of its bytes move any more. `waits`: whether the caller waits for that.
     - `prepared`: the plan on these channels, if it is prepared already.
 
     The ends and the ring buffers are opened when the scheduler grants the buffers. `release` closes the ring buffers. `stack`
@@ -272,14 +271,11 @@ class Execution:
             Exception: it was not started.
         """
         hop, chunk = issue.hop, issue.chunk
-        if copies := self._copies_of(issue):
+        self.check()
+        if copies := self.parts_of(hop, chunk)[issue.request]:
             self.channels[hop].start(copies, self._source(hop, chunk), self._destination(hop, chunk), self.check, done)
         else:
             done(0)
-
-    def _copies_of(self, issue: Issue) -> list[StridedCopy]:
-        self.check()
-        return self.parts_of(issue.hop, issue.chunk)[issue.request]
 
     def count(self, hop: int, requests: int) -> None:
         """Add to the number of device requests of a hop."""
@@ -321,7 +317,7 @@ class Execution:
     # ---- parts of a lease
 
     def may_lease(self, loop: PartLoop) -> None:
-        """Let a loop carry out its parts on channels that are leased to it. A short one runs in the thread of who waits for it."""
+        """Let a loop carry out its parts on leased channels. A caller that waits carries out a short transfer itself."""
         self.loop, self.is_mine = loop, self._waits and self.plan.bytes * len(self.channels) <= MINE
 
     def recall(self) -> None:
@@ -334,18 +330,18 @@ class Execution:
         """Move its chunks on leased channels until all have arrived or the lease is recalled. Each hop has moved `moved` already.
 
         Raises:
-            Cancelled: the transfer has to stop.
+            RunError: a part failed. Cancelled: the transfer has to stop.
         """
-        lane = self.lane
-        if lane is None:
+        if (lane := self.lane) is None:
             return
         self.event.route = "lane"
         lane.begin(moved)
-        lane.stop(self.is_recalled)
+        if self.is_recalled:  # before the stores were open
+            lane.stop()
         while not lane.is_over:
             self.check()
             before = lane.moved
-            self.spans.add(self.number, lane.move())
+            self.located(lambda: self.spans.add(self.number, lane.move()), lane.hop)
             nbytes, chunks, copies = lane.gone(before)
             with self._lock:
                 self.requests = [count + more for count, more in zip(self.requests, copies, strict=True)]

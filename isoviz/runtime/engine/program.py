@@ -154,6 +154,11 @@ class Lane:
         """Whether all chunks have moved, or somebody has stopped it."""
         return bool(self._words[STOP]) or int(self._words[-1]) == self._chunks
 
+    @property
+    def hop(self) -> int:
+        """The first hop that has not moved all chunks."""
+        return next((hop for hop, count in enumerate(self.moved) if count < self._chunks), 0)
+
     def begin(self, moved: Sequence[int]) -> None:
         """Go on where each hop has moved its first `moved` chunks."""
         self._words[MOVED:] = moved
