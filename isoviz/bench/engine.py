@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import gc
 import statistics
+import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +35,10 @@ SMALL = 4096
 TINY = 8
 REALM = "19 to 37 µs"
 REQUESTS = 4096
+HOPS = 3
+LONG, CHUNK = 64 << 20, 256 << 10
+"""Bytes of a transfer over three hops, and of its chunks."""
+ROUNDS = 15
 
 
 class _Nothing(BaseChannel):
@@ -82,6 +88,7 @@ def measure(repeat: int = 2000) -> Table:
                 rows[-1]["to_copy"] = seconds / medians[f"copy, {size}"]
     said = "a request, {} hop{}, channels that move nothing"
     rows += [_row(said.format(hops, "s"[: hops > 1]), _per_request(hops)) for hops in (1, 3)]
+    rows += _lane_rows()
     return Table(
         "engine",
         f"what the engine costs: medians of {repeat}",
@@ -97,6 +104,8 @@ def measure(repeat: int = 2000) -> Table:
             "a small copy is carried out by the caller's own thread while its channel is free; so is a small plan",
             f"a request: {REQUESTS} chunks of {format_bytes(SMALL)}; all of it is scheduling, threads and copy geometry",
             "requests of a few KiB stay in the thread that made them ready: handing them over costs more",
+            f"over {HOPS} hops: a compiled loop moves the parts of a transfer that has its channels for itself",
+            "an urgent transfer recalls the channels from a long one; its time is that beside the long one",
             "Realm's figure was measured on a like machine, not in this run",
         ),
     )
@@ -124,11 +133,8 @@ def _per_request(hops: int) -> float:
         def channel(self, channel: Channel, source: Bound, destination: Bound) -> _Nothing:  # noqa: ARG002
             return _Nothing()
 
-    memories = tuple(Memory(f"m{i}", MemoryKind.SYS) for i in range(hops + 1))
-    channels = tuple(Channel("", ChannelKind.MEMCPY, f"m{i}", f"m{i + 1}", Constant(1e9)) for i in range(hops))
-    machine = Machine("idle", memories, channels, limits=Limits(slot_limit=SMALL))
-    transfer = Transfer.whole(IndexSpace(x=REQUESTS * SMALL), FieldSpace(value="u1"), "m0", "<F, x>", f"m{hops}", "<F, x>")
-    made = plan_by_path(transfer, machine, [memory.name for memory in memories], chunk=SMALL)
+    machine = _row_of_memories(hops)
+    made = _along(machine, REQUESTS * SMALL, SMALL)
     found = []
     with Engine(machine, Idle()) as engine:
         for _ in range(5):
@@ -136,3 +142,58 @@ def _per_request(hops: int) -> float:
             report = engine.run(made, verify=False)
             found.append(report.seconds / (made.chunk_count * hops))
     return statistics.median(found)
+
+
+def _row_of_memories(hops: int) -> Machine:
+    """Host memories in a row, with a channel between each two."""
+    memories = tuple(Memory(f"m{i}", MemoryKind.SYS) for i in range(hops + 1))
+    channels = tuple(Channel("", ChannelKind.MEMCPY, f"m{i}", f"m{i + 1}", Constant(1e9)) for i in range(hops))
+    return Machine("row", memories, channels, limits=Limits(slot_limit=CHUNK))
+
+
+def _along(machine: Machine, nbytes: int, chunk: int, priority: int = 0) -> Plan:
+    """A plan that moves bytes over all hops of such a machine."""
+    names = [memory.name for memory in machine.memories]
+    whole = Transfer.whole(IndexSpace(x=nbytes), FieldSpace(value="u1"), names[0], "<F, x>", names[-1], "<F, x>")
+    return plan_by_path(replace(whole, priority=priority), machine, names, chunk=chunk)
+
+
+def _lane_rows() -> list[dict[str, Any]]:
+    """Transfers over three hops in memory, beside NumPy's copy of the bytes, and an urgent one beside a long one."""
+    from isoviz.backends.host import kernels
+
+    kernels.prepare(wait=True)
+    machine, rows = _row_of_memories(HOPS), []
+    source, destination = np.ones(LONG, "u1"), np.zeros(LONG, "u1")
+    with Engine(machine) as engine:
+        few, long = _along(machine, REQUESTS * SMALL, SMALL), _along(machine, LONG, CHUNK)
+        here, there = source[: few.bytes], destination[: few.bytes]
+        actions = {
+            "a part": lambda: engine.submit(few, here, there).wait(),
+            "long": lambda: engine.submit(long, source, destination).wait(),
+            "copyto": lambda: np.copyto(destination, source),
+        }
+        times = {name: [seconds_of(action) for _ in range(ROUNDS)] for name, action in actions.items()}
+        part, whole, plain = (statistics.median(each) for each in times.values())
+        rows.append(_row(f"a part of {format_bytes(SMALL)}, {HOPS} hops", part / (few.chunk_count * HOPS)))
+        what = f"submit, {format_bytes(LONG)} over {HOPS} hops in chunks of {format_bytes(CHUNK)}"
+        rows.append({**_row(what, whole), "to_numpy": whole / plain})
+        rows.append({**_row(f"NumPy copyto, {format_bytes(LONG)}", plain), "to_numpy": 1.0})
+        urgent = _along(machine, CHUNK, CHUNK, priority=1)
+        alone, beside = ([_urgent(engine, background, urgent) for _ in range(ROUNDS)] for background in (None, long))
+        what = f"urgent {format_bytes(CHUNK)} over {HOPS} hops"
+        rows += [_row(f"{what}, alone", statistics.median(alone)), _row(f"{what}, beside a long one", statistics.median(beside))]
+    return rows
+
+
+def _urgent(engine: Engine, long: Plan | None, urgent: Plan) -> float:
+    """Seconds of an urgent transfer, while a long one is under way."""
+    event = None
+    if long is not None:
+        event = engine.submit(long, np.ones(LONG, "u1"), np.zeros(LONG, "u1"))
+        time.sleep(0.003)
+    here, there = np.ones(CHUNK, "u1"), np.zeros(CHUNK, "u1")
+    seconds = seconds_of(lambda: engine.submit(urgent, here, there).wait())
+    if event is not None:
+        event.wait()
+    return seconds

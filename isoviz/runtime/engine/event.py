@@ -28,8 +28,13 @@ class Event:
     """
 
     route = "scheduler"
-    """How it is carried out: by the `scheduler`, or `inline`, by the thread that submits it. Between ranks also `eager`, inside a
-    message, or over a `lane`, through memory that both ranks of a host map."""
+    """How it is carried out.
+
+    - `scheduler`: by threads that ask a scheduler after each request.
+    - `inline`: by the thread that submits it.
+    - `lane`: by a compiled loop that has its channels for itself. Between ranks, through memory that both ranks of a host map.
+    - `eager`: between ranks, inside a message.
+    """
 
     def __init__(
         self,
