@@ -388,7 +388,7 @@ def test_many_at_once(report: Callable[[str, object], None]) -> None:
 LEFT = """
 import sys, numpy as np
 sys.path[:0] = ["tests", "tests/run/engine"]
-from test_lanes import along, row
+from test_leased_channels import along, row
 from isoviz import Engine
 from isoviz.backends.host import kernels
 kernels.prepare(wait=True)
