@@ -1,8 +1,8 @@
-"""What is told is said once, as a value: a document of tables, facts, prose, listings, pictures and plots.
+"""Documents: what isoviz says of a value, as tables, facts, prose, listings, pictures and plots.
 
-Its forms are derived: text and Markdown (`str(document)`, `document.markdown()`), one JSON object (`document.to_json()`), and
-HTML (`isoviz.figures.document_html`). Pictures and plots are drawn in HTML alone, so a table beside them has their numbers. A
-table that follows a plot at once is folded there.
+All forms of a document are derived from it: text and Markdown (`str(document)`, `document.markdown()`), one JSON object
+(`document.to_json()`), and HTML (`isoviz.figures.document_html`). Pictures and plots are drawn in HTML alone, so a table beside
+them has their numbers. A table that follows a plot at once is folded there.
 """
 
 from __future__ import annotations
@@ -245,10 +245,10 @@ class Document:
 
 
 class Told:
-    """A value that its `document()` tells: `str` is the text of it, `repr` a line of it."""
+    """A value that its `document()` describes: `str` is the text of the document, `repr` one line of it."""
 
     def document(self, *_given: Any) -> Document:
-        """What is told of the value."""
+        """The document that describes the value."""
         raise NotImplementedError
 
     def __str__(self) -> str:

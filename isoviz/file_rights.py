@@ -1,4 +1,4 @@
-"""Who may read and write a new file: never anybody who may not do so with the file that it replaces, or that its content is from.
+"""The rights of new files: never more than those of the file that is replaced, and of the files that the content is from.
 
 A file that is being written is open to its user alone (`PRIVATE`). Once it is complete, `give` gives it its rights.
 """

@@ -1,4 +1,4 @@
-"""Modules that are found by listing their folder, so that what they add needs no other file."""
+"""Modules that are found by listing their folder, so that a new module needs no change of another file."""
 
 from __future__ import annotations
 

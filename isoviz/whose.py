@@ -1,6 +1,6 @@
-"""Whose a file or a folder is. isoviz believes, loads and starts only what is the user's own and what nobody else can change.
+"""The owner of a file or a folder. isoviz trusts, loads and starts only files of the user that nobody else can change.
 
-Descriptors are looked at (`os.fstat`), not names: between a look at a name and its use, somebody may put something else there.
+Descriptors are checked (`os.fstat`), not names: between the check of a name and its use, another user could replace the file.
 Root counts as nobody else, because root can change everything anyway.
 """
 

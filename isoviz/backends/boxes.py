@@ -1,4 +1,4 @@
-"""Boxes of an instance as NumPy arrays, for verification: by other means than the copies that move data.
+"""Boxes of an instance as NumPy arrays, for verification: independent of the copies that move data.
 
 An instance is the C-order array of its layout: its axes are the digits, slowest first, with the fields as slices. So an element
 lies at a sum of digits times strides, and a box is a strided view: of the stored bytes where a store is read in place, elsewhere

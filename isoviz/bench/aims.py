@@ -1,4 +1,5 @@
-"""Rows of benchmarks that have aims (a figure, what it stands beside, the ratio, and the aim), and their table."""
+"""Rows of benchmarks that have aims (a figure, the figure that it is compared with, their ratio, and the aim), and their
+table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`isoviz bench noncontiguous`: scattered data, beside what MPI makes of them in the same run.
+"""`isoviz bench noncontiguous`: scattered data, beside MPI in the same run.
 
 Lists of a million entries move in the memory of one process, beside NumPy. Lists and strided runs of 64 B to 4 KiB move between
 two ranks, and between two pairs of four ranks at the same time. One-sided calls stand beside MPI's windows. Patterns of programs

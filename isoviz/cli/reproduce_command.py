@@ -1,4 +1,4 @@
-"""`isoviz reproduce PAPER`: the evaluation of a paper again, in simulation, beside what the paper states."""
+"""`isoviz reproduce PAPER`: the evaluation of a paper, repeated in simulation, beside what the paper states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Checking an answer: it is read, judged, compared with the wrong models, kept and told. Hints grow with each wrong answer."""
+"""Checking an answer: it is read, judged, compared with the wrong models, and kept, and the verdict is shown. Hints grow with
+each wrong answer."""
 
 from __future__ import annotations
 

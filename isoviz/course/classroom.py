@@ -1,7 +1,7 @@
-"""The folder of a learner: one file says whose numbers are drawn, another has the progress. Neither holds an answer of ours.
+"""The folder of a learner: one file says whose numbers are drawn, another has the progress. Neither holds a right answer.
 
-The first has a digest of the class's seed and the learner's name. So a learner has the same numbers on every computer, and
-nobody derives those of a neighbour.
+The first has a digest of the class's seed and the learner's name. So a learner has the same numbers on every computer, and cannot
+derive those of another learner.
 """
 
 from __future__ import annotations

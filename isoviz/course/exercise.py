@@ -1,7 +1,7 @@
 """Exercises: what is drawn for a learner, how an answer is read and judged, and which wrong models there are.
 
 A wrong model is a function, as a right answer is one: from the numbers of an exercise to the answer that somebody with this
-belief gives. So a hint can speak of the very answer that was given, and no list of wrong answers is kept.
+belief gives. So a hint can refer to the answer that was given, and no list of wrong answers is kept.
 """
 
 from __future__ import annotations

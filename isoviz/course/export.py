@@ -1,7 +1,7 @@
 """The notebooks of the course for other graders: nbgrader and otter. Neither is needed to write them.
 
-A graded cell asks for `course.points`: kept answers are judged again. So panes count as well, and of a prediction the first
-answer. The numbers belong to the learner: `course.json` and `progress.jsonl` have to be handed in with the notebook.
+A graded cell calls `course.points`, which judges the kept answers again. So panes count as well, and for a prediction the first
+answer counts. The numbers belong to the learner: `course.json` and `progress.jsonl` are handed in with the notebook.
 """
 
 from __future__ import annotations

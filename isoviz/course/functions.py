@@ -1,4 +1,4 @@
-"""Answers that are functions: they are kept by their source, and run on hidden data in a process of their own."""
+"""Answers that are functions: their source is kept, and they run on hidden data in a separate process."""
 
 from __future__ import annotations
 

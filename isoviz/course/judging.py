@@ -1,7 +1,7 @@
-"""Kept answers judged once more, in processes of their own: `python -P -m isoviz.course.judging`.
+"""Kept answers judged again, in separate processes: `python -P -m isoviz.course.judging`.
 
 Such a process reads one JSON object from each line of its input: an exercise, the seed of a learner, and kept answers. It answers
-with one line: the digest of the numbers, and what is found of each answer. Kept verdicts play no part.
+with one line: the digest of the numbers, and the verdict on each answer. Kept verdicts are not used.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ seconds, `bandwidth` in bytes per second, and `run`, what a run of the hop is ma
 bytes and the last one runs of `entry` × y_in bytes; the others work at their bandwidth. A block has to fit the slot:
 `entry` × x_in × y_in ≤ `slot`.
 
-It stands here, and imports nothing of isoviz: a process that judges functions has it at once, and not the exercises.
+This module imports nothing of isoviz, so a process that judges functions loads it quickly, and without the exercises.
 """
 
 from __future__ import annotations

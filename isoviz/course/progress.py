@@ -1,7 +1,7 @@
 """Progress: one line for each attempt, only ever appended. Nothing that happens to the file loses a whole line.
 
-A line is a JSON object: version of the course, exercise, answer, verdict, wrong model, digest of the numbers. A torn line and
-what is not a line of the course is passed over, and stays in the file; so do lines of other versions.
+A line is a JSON object: version of the course, exercise, answer, verdict, wrong model, digest of the numbers. Torn lines, lines
+of other versions and lines that are not of the course are skipped, and stay in the file.
 """
 
 from __future__ import annotations

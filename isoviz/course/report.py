@@ -1,7 +1,7 @@
 """What a class has done: every kept answer is judged again, and what does not fit is named.
 
-A learner can edit the files of the own folder. So nothing counts but answers: numbers are drawn again from the seed, and
-verdicts are found again. Attempts that were taken out of the file are not seen.
+Learners can edit the files of their folders. So only answers count: numbers are drawn again from the seed, and answers are judged
+again. Attempts that were removed from the file are not noticed.
 """
 
 from __future__ import annotations

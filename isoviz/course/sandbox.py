@@ -6,8 +6,8 @@ returned or raised, for one case after the other; "done" with "", "endless" or "
 
 Where the system can fork, each function has a process of its own, which begins in the empty folder, and a pipe of its own. Of
 this pipe at most one line for each case is passed on, as said by this function. Before "done", what it left running is ended: on
-Linux also what has a session of its own. So nothing that a function does or leaves running speaks for another. It has the rights
-of whoever asks, all the same: as root it could still get at any process.
+Linux also what has a session of its own. So nothing that a function does or leaves running can answer for another function. But a
+function has the rights of the user: as root it could reach any process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is told of layouts and linearizations: the order of storage as a picture, its digits and its first elements as tables."""
+"""Documents of layouts and linearizations: the order of storage as a picture, its digits and its first elements as tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Ranks on a cluster of ipyparallel: its MPI engines serve a client of isoviz in a thread of theirs, and stay when it goes."""
+"""Ranks on a cluster of ipyparallel: its MPI engines serve a client of isoviz in a separate thread, and stay when the client
+ends."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """How two ends prove to each other that they know the job's secret, before either reads anything else.
 
-The worker knocks: it sends a number that it uses only once, with a proof that it knows the secret. The client therefore knows at
-once which connections are no stranger's, and drops none of these, however many strangers connect. The proof of the connection
+The worker knocks: it sends a number that it uses only once, with a proof that it knows the secret. So the client knows at once
+which connections come from its workers, and drops none of these, however many strangers connect. The proof of the connection
 itself then depends on such numbers of both ends, so that nobody can repeat what was said on another connection.
 """
 

@@ -1,4 +1,4 @@
-"""Who talks: what a worker says of itself before anything else, and whether client and worker understand each other."""
+"""The first message of a worker, which says what it is, and whether client and worker fit together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where workers connect to a client: who proves that they know the secret is greeted, and everyone else is dropped."""
+"""Where workers connect to a client: a worker that proves that it knows the secret is greeted, and all others are dropped."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ Two cases are treated differently.
    separately by branch and bound (`search`), best bound first. The search stops when its work is done (`planning_work`). It then
    says how far from the optimum its best choice can be at most.
 
-The search alone would do, but not as fast: where both were tried on 40 transfers (four presets) they found the same optimum, and
-the search took 16 to 23 ms in the median, once 6.6 s, where the list takes 2 to 13 ms.
+The search alone would suffice, but it is slower: on 40 transfers (four presets) both found the same optimum, and the search took
+16 to 23 ms in the median, once 6.6 s, the list 2 to 13 ms.
 """
 
 from __future__ import annotations

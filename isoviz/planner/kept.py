@@ -1,4 +1,4 @@
-"""What functions say of a plan and its machine, kept for the plans that run again and again."""
+"""Results of functions of a plan and its machine, kept for plans that run repeatedly."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The evaluations of papers again, in simulation: `isoviz reproduce PAPER`.
+"""The evaluations of papers, repeated in simulation: `isoviz reproduce PAPER`.
 
 An evaluation is a package here, or an entry point of an installed package, with an `Evaluation` and the experiments that its
-modules declare. The modules of this folder know no paper.
+modules declare. The modules of this folder are independent of any paper.
 """
 
 from isoviz.reproduce.assumption import Depends, assumed

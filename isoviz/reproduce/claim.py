@@ -21,10 +21,10 @@ Words = str | Callable[[Any], str]
 class Claim:
     """A claim of a paper about what an experiment finds.
 
-    - `what` it is about, and `paper`: what the paper says, in words.
-    - `bound`: the paper's figure, or (low, high), where None is no bound; None where the paper has no figure.
+    - `what`: the subject; `paper`: what the paper says, in words.
+    - `bound`: the paper's figure, or (low, high), where None means no bound; None if the paper has no figure.
     - `ours`: the figure of isoviz in what was found (`plots.Of`). `unit` says how it is written (`isoviz.document.UNITS`).
-    - `where` it is, if not at the place of its experiment. `full`: it is about sizes that a quick run does not have.
+    - `where`: its place in the paper, if not that of its experiment. `full`: it is about sizes that a quick run does not have.
     - `why` explains a difference, or the worth of an agreement. `given` says that the claim tests nothing.
     """
 
@@ -80,7 +80,8 @@ class Statement:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether ours lies within the paper's figures, give or take `TOLERANCE`; None where there is nothing to agree with."""
+        """Whether the figure of isoviz lies within the paper's figures, within `TOLERANCE`; None if there is nothing to compare
+        with."""
         if self.given or (self.low is None and self.high is None):
             return None
         above = self.low is None or self.ours >= self.low - TOLERANCE * abs(self.low)
@@ -88,7 +89,7 @@ class Statement:
 
     @property
     def verdict(self) -> str:
-        """In a word or two: "more" and "less" are of the effect, so −90 % is more than −60 %."""
+        """The verdict in one or two words. "more" and "less" refer to the effect: −90 % is more than −60 %."""
         if self.agrees is None:
             return self.given or "no figure"
         if self.agrees:

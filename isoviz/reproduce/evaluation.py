@@ -29,9 +29,9 @@ Progress = Callable[[str], None]
 class Evaluation:
     """The evaluation of a paper, without its experiments: those are declared in the module or package that has this value.
 
-    - `title` of the page. `part`: which part of the paper it is; `citation`: the paper.
-    - `given`: the assumptions, and `quick`: those of a quick run.
-    - `remark`: what a reader must know of all figures; `models`: how they were made, in paragraphs.
+    - `title`: the title of the page; `part`: which part of the paper it is; `citation`: the paper.
+    - `given`: the assumptions; `quick`: those of a quick run.
+    - `remark`: what a reader must know about all figures; `models`: how they were made, in paragraphs.
     - `facts`: further facts of a run under some assumptions.
     """
 
@@ -47,9 +47,9 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """An evaluation that was carried out: ours beside the paper's statements.
+    """An evaluation that was carried out: figures of isoviz beside the statements of the paper.
 
-    - `name` as an argument of `isoviz reproduce`. `sections`: what the experiments show.
+    - `name`: its name as an argument of `isoviz reproduce`. `sections`: what the experiments show.
     - `computer`: where and when. `seconds`: how long it took.
     """
 
@@ -66,13 +66,13 @@ class Reproduction:
 
     @property
     def agreed(self) -> tuple[int, int]:
-        """The number of figures that agree with the paper, and of figures that could."""
+        """The number of figures that agree with the paper, and the number of figures that can be compared."""
         judged = [each.agrees for each in self.statements if each.agrees is not None]
         return sum(judged), len(judged)
 
     @property
     def document(self) -> Document:
-        """All of it."""
+        """The whole evaluation as a document."""
         paper, computer = self.evaluation, self.computer
         agreed, of = self.agreed
         facts = (
@@ -157,7 +157,7 @@ def reproduce(name: str, *, quick: bool = False, progress: Progress | None = Non
     """Carry out an evaluation; `quick` with fewer sizes. `progress` is called with the name of each step.
 
     Raises:
-        InputError: there is no such evaluation, or what has its name is none.
+        InputError: there is no such evaluation, or the entry point of this name is not an evaluation.
     """
     known = evaluations()
     if name not in known:

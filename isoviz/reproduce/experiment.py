@@ -68,11 +68,11 @@ def experiment(
     dictionary, or several lists of rows by name.
 
     - `name`: the figure or table of the paper, such as "figure 9"; pages have experiments in the order of these. `title`: what it
-      is about. `section` of the paper.
-    - `claims` of the paper about what is found. `shows`: the plots and tables (`isoviz.reproduce.plots`).
+      is about. `section`: the section of the paper.
+    - `claims`: claims of the paper about the result. `shows`: the plots and tables (`isoviz.reproduce.plots`).
     - `depends`: the figures that depend on assumptions.
     - `quick`: further arguments of the function in a quick run, such as fewer sizes.
-    - `data`: what JSON has, by key; by default what is found, by the name without its space.
+    - `data`: the JSON data, by key; by default the result, under the name without its space.
     """
     key, place = name.replace(" ", ""), f"{section}, {name}" if section else name
 

@@ -47,7 +47,7 @@ class Handle:
         return self._result
 
     def cancel(self) -> bool:
-        """Stop it if it has not ended, and return True; return False if it has ended. `wait` then tells how it ended.
+        """Stop it, and return True if it had not ended. `wait` then tells how it ends.
 
         Some of its bytes may be in place. If the memory is not mapped, it stops before its next piece of 1 MiB, and this call
         waits for the pieces that are under way.

@@ -1,4 +1,4 @@
-"""What all ranks call together, and the heaps of a world by their numbers, which all ranks give alike."""
+"""Calls that all ranks make together, and the heaps of a world by their numbers, which are the same on all ranks."""
 
 from __future__ import annotations
 

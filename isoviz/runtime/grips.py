@@ -1,4 +1,4 @@
-"""Where arrays of callers lie: enough to find out that the same bytes come again, without keeping an array alive."""
+"""Where arrays of callers lie: enough to recognise the same bytes later, without keeping an array alive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What crosses a border (a file, a command, a snapshot) is declared once, as a type; reading and writing follow from it."""
+"""Schemas of files, commands and snapshots: each is declared once, as a type, and reading and writing follow from it."""
 
 from isoviz.schema.cursor import Node, read_document
 from isoviz.schema.declaration import BY_NAME, As, Call, Member, Named, call_type, json_name, left_out, member, members_of, named

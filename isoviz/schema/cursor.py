@@ -1,6 +1,6 @@
 """A value in a document and its place, for documents whose value depends on more than their own members: plans, transfers.
 
-What is read and told is as `isoviz.schema.read` does it.
+Values and errors are those of `isoviz.schema.read`.
 """
 
 from __future__ import annotations

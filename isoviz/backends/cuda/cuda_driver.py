@@ -1,4 +1,4 @@
-"""What isoviz asks of a GPU driver: a thin protocol, so that memories and channels are tested without a GPU.
+"""The interface of a GPU driver: a thin protocol, so that memories and channels are tested without a GPU.
 
 Pointers, streams, events, modules and functions are whole numbers, as in CUDA. Every pointer is valid on host and devices alike
 (unified addressing): the address of pinned memory is also its address on the devices. Streams do not wait for the default

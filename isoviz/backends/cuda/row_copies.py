@@ -1,7 +1,7 @@
 """Strided copies as the copy engines of a GPU take them: contiguous bytes, rows, or planes of rows.
 
 `cudaMemcpy2D` and `cudaMemcpy3D` have one distance between rows at each end, and a plane is a whole number of rows long. A copy
-whose strides are otherwise is a kernel's work, or several such copies.
+with other strides is done by a kernel, or as several such copies.
 """
 
 from __future__ import annotations

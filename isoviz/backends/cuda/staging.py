@@ -3,8 +3,8 @@
 A piece of a request is packed into a buffer, in the order of the host memory, so that the processor moves long stretches; the GPU
 converts the layout as it reads or writes the pinned buffer. Without layout kernels the processor converts. While the copy engine
 moves one piece, the processor packs or unpacks others. A few threads do this, each a piece at a time, as long as there are
-requests. To divide each piece among threads would cost more: on a virtual machine, threads take longer to wake than a piece to
-pack.
+requests. Dividing each piece among threads would cost more: on a virtual machine, waking threads takes longer than packing a
+piece.
 """
 
 from __future__ import annotations

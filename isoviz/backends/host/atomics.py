@@ -1,9 +1,9 @@
 """Atomic changes of words in memory, and the barrier, as instructions of the processor.
 
-LLVM compiles them for this computer in milliseconds; Numba brings it. All ranks of a host may change the same word so. A change
-by other means, such as an MPI operation, is not atomic together with these.
+LLVM compiles them for this computer in milliseconds; Numba brings it. All ranks of a host may change the same word in this way. A
+change by other means, such as an MPI operation, is not atomic together with these.
 
-A barrier orders what a thread has written before, past the caches too, with what it writes and reads afterwards: `mfence` or a
+A barrier orders the earlier writes of a thread, also those past the caches, before its later writes and reads: `mfence` or a
 locked instruction on x86, `dmb ish` on aarch64.
 """
 

@@ -1,1 +1,1 @@
-"""The device halves of the kinds of this computer. A module of this folder holds them; it is found by its place."""
+"""The device halves of the kinds of this computer. The modules of this folder hold them and are found by listing it."""

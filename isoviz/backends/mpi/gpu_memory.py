@@ -1,6 +1,6 @@
 """Where messages of MPI begin and end: in host memory, and in memory of GPUs if the MPI library takes its addresses.
 
-Only the library knows whether it sends from and receives into memory of GPUs, and not every library tells. Registered memory is
+Only the library knows whether it sends from and receives into memory of GPUs, and not every library says so. Registered memory is
 locked in place for all GPUs of the rank when a channel of a GPU first uses it, and stays so until it goes.
 """
 

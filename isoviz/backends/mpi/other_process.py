@@ -1,4 +1,4 @@
-"""Memory of another process of this host: may this one reach it, and the calls that do."""
+"""Memory of another process of this host: whether this process may reach it, and the calls that reach it."""
 
 from __future__ import annotations
 

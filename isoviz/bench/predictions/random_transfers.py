@@ -1,4 +1,4 @@
-"""Random transfers, the same for the same seed: what a user might ask for, without a preference for what goes well.
+"""Random transfers, the same for the same seed: transfers that a user might ask for, without a preference for easy ones.
 
 1 to 3 dimensions, 1 to 8 fields of 1 to 16 bytes, sizes even in their logarithm, any two memories between which there is a path,
 and layouts of every kind: arrays of structs, structs of arrays, hybrids, blocks, any permutation.

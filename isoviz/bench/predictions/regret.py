@@ -1,4 +1,4 @@
-"""Regret: what the chosen plan takes longer than the best of its rivals, on this computer.
+"""Regret: how much longer the chosen plan takes than the best of its rivals, on this computer.
 
 The rivals of a plan are those predicted to be fastest, and as many others, drawn at random from everything the planner could have
 chosen: other paths, other hops that convert, other planners, chunks of other sizes. All run in turn, so that other work of the

@@ -1,4 +1,5 @@
-"""One-sided calls of 8 B while the remote rank does something else: nothing, work of NumPy, work of Python. And what overlaps.
+"""One-sided calls of 8 B while the remote rank is idle, computes in NumPy or computes in Python; and calls that overlap with
+work.
 
 For MPI's ways the work is done in the thread that calls MPI, as in a program that calls MPI itself: nothing else makes MPI go on
 there. For those of isoviz the thread of the caller works. A way that waits for the remote is timed once for each piece of work,

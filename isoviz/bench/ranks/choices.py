@@ -1,4 +1,4 @@
-"""Predictions between two ranks, and regret: what the chosen plan takes longer than the best of its rivals.
+"""Predictions between two ranks, and regret: how much longer the chosen plan takes than the best of its rivals.
 
 The rivals of a plan take each other channel between the two ends, or stop in the registered memory of one rank or of both. All
 run in turn. The rival with the least median may have been lucky, so fresh runs of it and of the chosen plan count, compared round

@@ -1,1 +1,1 @@
-"""The kinds of memories, a card each. A module of this folder registers them; it is found by its place."""
+"""The kinds of memories, one card each. The modules of this folder register them and are found by listing it."""

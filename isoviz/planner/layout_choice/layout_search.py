@@ -1,12 +1,13 @@
-"""The search for the best layouts: candidates in the order of what they can gain, until the counted work is used up.
+"""The search for the best layouts: the most promising candidates first, until the counted work is used up.
 
 Every layout has a *bound* for each use: no plan of the use takes less. The bound depends on the layout only through the run that
 it has in common with the other end, so it costs little. A layout is planned only where its bounds say that it may be among the
 candidates that are asked for, or better in some use than every layout that is planned already.
 
 Each layout that is planned and that no other beats in every use adds its neighbours: those that differ by a single change
-(`neighbours`). The next layout is in turn the one with the least bound, and the one whose parent was the fastest. The layouts of
-the uses have no parent and take its turns first. Where none is left, the neighbours of the fastest of the others are added.
+(`neighbours`). The next layout is alternately the one with the least bound and the one whose parent was the fastest. The layouts
+of the uses have no parent and come first in the turns of the latter. If no layout is left, the neighbours of the fastest other
+layout are added.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Section IV-E: the pool of keys. They are made beforehand, and again by a thread of its own once half of them are gone."""
+"""Section IV-E: the pool of keys. They are made beforehand, and a separate thread makes new ones when half of them are used."""
 
 from __future__ import annotations
 

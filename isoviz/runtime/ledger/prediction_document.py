@@ -1,4 +1,4 @@
-"""What is told of predictions: how far off they were."""
+"""Documents of predictions: how far off they were."""
 
 from __future__ import annotations
 

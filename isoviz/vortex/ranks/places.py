@@ -1,4 +1,4 @@
-"""Where each rank has what: words of 8 bytes in memory that all ranks map. Its VIC's memory comes first.
+"""The layout of the memory of each rank that all ranks map, in words of 8 bytes. The memory of its VIC comes first.
 
 What different ranks write, or write and read all the time, lies in different lines of the caches.
 """

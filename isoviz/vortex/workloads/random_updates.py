@@ -1,10 +1,10 @@
 """GUPS: random updates of a table that is spread over all nodes (Gioiosa et al., section VI, figure 6; HPC Challenge).
 
 A word drawn at random says by its lowest bits which word of the table it changes, by exclusive or. The host that has that part of
-the table does the update. A node may look `AHEAD` at so many updates.
+the table does the update. A node may look ahead at `AHEAD` updates.
 
 - On a Data Vortex, a word goes as it is to the FIFO of its node. Only the way over PCIe is shared.
-- With MPI, the words that a node may look ahead at are sorted by their nodes: a message to each has `AHEAD` / n words or so.
+- With MPI, the words that a node may look ahead at are sorted by their nodes: a message to each has about `AHEAD` / n words.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What of the settings was given and stays: every change of the settings is held to it."""
+"""The fixed parts of the settings: a change of one of them is refused."""
 
 from __future__ import annotations
 

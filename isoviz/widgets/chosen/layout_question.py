@@ -1,4 +1,4 @@
-"""What is asked of *Find a layout*, as it was typed: frozen texts, right or wrong."""
+"""The question of *Find a layout*, as it was typed: frozen texts, valid or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be chosen in the explorer."""
+"""The choices of the menus of the explorer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session gives away: its state as files, its traces and the steps of a simulation."""
+"""Answers of a session: its state as files, its traces and the steps of a simulation."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def exported_file(what: Exported, state: State) -> tuple[str, str]:
 
 
 def shown_trace(state: State) -> Trace:
-    """The trace of the last run where it was one of the plan that is shown, else that of the plan in virtual time.
+    """The trace of the last run if it was a run of the shown plan, else the trace of the plan in virtual time.
 
     Raises:
         InputError: there is no plan, or it makes too many requests.

@@ -1,9 +1,9 @@
-"""Commands of the browser: functions of the state. What stands behind the slash of a function is what a command says.
+"""Commands of the browser: functions of the state. The parameters after the slash are the arguments of a command.
 
     @command("rename-transfer")
     def rename_transfer(state: State, /, transfer: int, name: str) -> State: ...
 
-In front of the slash stands what the function is given: `state`, `sender` and `threads`. The browser sends
+The parameters before the slash are given by the session: `state`, `sender` and `threads`. The browser sends
 `{"kind": "rename-transfer", "transfer": 1, "name": "x"}`. All commands are in `isoviz.widgets.commands.explorer_commands`.
 """
 
@@ -23,7 +23,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Sender(NamedTuple):
-    """The view that sent a command and its number, both None where it does not say so."""
+    """The view that sent a command, and the number of the command; None if unknown."""
 
     client: str | None = None
     number: int | None = None
@@ -43,7 +43,7 @@ def sender_of(content: object) -> Sender:
 
 
 def without_envelope(content: object) -> dict[str, Any]:
-    """What a message says of its command.
+    """The command in a message, without its envelope.
 
     Raises:
         CommandError: it is not an object.
@@ -83,7 +83,7 @@ class Answer(NamedTuple):
 
 
 class OnScreen(NamedTuple):
-    """What a person saw: settings, and the entry that was selected, as the browser has it."""
+    """What was on screen: settings, and the selected entry, as the browser has them."""
 
     settings: Settings
     entry: ShownEntry | None = None
@@ -105,7 +105,7 @@ class Step(Call):
 
 
 class Question(Call):
-    """A command that is answered by a message of its own, and leaves the state as it is."""
+    """A command that is answered by a message, and leaves the state as it is."""
 
     kind: str
     due: ClassVar[Callable[..., bool]]
@@ -128,7 +128,7 @@ class Question(Call):
 
 
 class CheckAsked(Call):
-    """A command that asks for a verdict. The pane that has the check judges what was on screen; what was refused is over."""
+    """A command that asks for a verdict. The pane that has the check judges what was on screen. Earlier refusals are cleared."""
 
     kind: str
 

@@ -139,7 +139,7 @@ def describe_machine(state: State, /, machine: dict[str, object]) -> State:
     """Choose the machine that this JSON object describes (the format of machine files).
 
     Raises:
-        MachineError: it describes none.
+        MachineError: the object does not describe a machine.
     """
     return changed(state, replace(state.settings, machine=DescribedMachine(machine_from_json(machine))))
 
@@ -167,7 +167,7 @@ def begin_from(state: State, /, value: str) -> State:
     """Begin from the example of that name.
 
     Raises:
-        InputError: there is none.
+        InputError: there is no such example.
     """
     if value not in EXAMPLES:
         raise InputError(f"example {value!r}: expected one of {', '.join(EXAMPLES)}")
@@ -242,7 +242,7 @@ def open_session(state: State, /, name: str, text: str) -> State:
     """Choose what the text of a session file holds. `name` is the name of the file, for errors.
 
     Raises:
-        FileError: it holds no session.
+        FileError: the text holds no session.
     """
     return changed(state, settings_in(text, name))
 
@@ -252,7 +252,7 @@ def open_machine(state: State, /, name: str, text: str) -> State:
     """Choose the machine that the text of a machine file describes. `name` is the name of the file.
 
     Raises:
-        FileError: it describes none.
+        FileError: the text does not describe a machine.
     """
     try:
         machine = machine_from_json(parse(text))
@@ -389,8 +389,9 @@ def take_layout(state: State, /, layout: str, question: LayoutQuestion) -> State
 
 @command("what-if")
 def ask_what_if(state: State, /, what_if: ShownWhatIf, moving: bool) -> State:
-    """Plan with these changes, beside the present plan; without changes nothing is tried any more. While `moving`, a slider is
-    still being dragged.
+    """Plan with these changes, beside the present plan. Without changes, the trial ends.
+
+    `moving` says that a slider is still being dragged.
     """
     tried = WhatIf(
         bandwidths=tuple(what_if["bandwidths"]),
@@ -408,7 +409,7 @@ def repeat(state: State, threads: Threads, /, times: int) -> State:
     """Run `times` times, one after the other.
 
     Raises:
-        InputError: that number of times cannot be.
+        InputError: `times` is out of range.
     """
     return threads.run(state, checked_times(times))
 

@@ -1,4 +1,4 @@
-"""Edits of the machine, as the browser sends them: functions of a machine, and what they make of the state.
+"""Edits of the machine, as the browser sends them: functions of a machine, and the state after an edit.
 
 What was typed is read here. The edits themselves are in `isoviz.machines.edits`.
 """
@@ -105,7 +105,7 @@ def set_memory(
 
 @_edit("emulate")
 def emulate(machine: Machine, /, memories: list[str], on: bool) -> Machine:
-    """Let main memory stand in for memories, or no longer; without names, for all that this computer lacks."""
+    """Let main memory emulate memories, or no longer; without names, all memories that this computer lacks."""
     return memory_edits.emulating(machine, memories or absent_memories(machine), on)
 
 

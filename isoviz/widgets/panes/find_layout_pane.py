@@ -1,4 +1,4 @@
-"""Find a layout: what is asked, the ranked layouts, and what is gained against what."""
+"""Find a layout: the question, the ranked layouts, and the trade-offs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs: the one in hand, and what the last one that ended well has shown."""
+"""Runs: the present run, and the results of the last successful run."""
 
 from __future__ import annotations
 

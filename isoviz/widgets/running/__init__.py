@@ -1,1 +1,1 @@
-"""Runs of the explorer: carried out, compared, told of."""
+"""Runs of the explorer: carried out, compared and reported."""

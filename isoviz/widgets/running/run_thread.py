@@ -1,4 +1,4 @@
-"""Runs of the transfers of a session, each in a thread of its own."""
+"""Runs of the transfers of a session, each in a separate thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pane alone with a value: it answers to Python, and where it is given a check, a button judges what is on screen."""
+"""A single pane with a value for Python; if it has a check, a button judges the value on screen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The check of a pane at work, in a thread of its own: what it says of the values that it is asked about."""
+"""The check of a pane, called in a separate thread, and its verdicts."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Channels from the memories of a rank to those of other ranks. A module of this folder is found by its place."""
+"""Channels from the memories of a rank to those of other ranks. The modules of this folder are found by listing it."""
