@@ -1422,7 +1422,7 @@ export interface SetMemory {
   value: string;
 }
 
-/** Let main memory stand in for memories, or no longer; without names, for all that this computer lacks. */
+/** Let main memory emulate memories, or no longer; without names, all memories that this computer lacks. */
 export interface Emulate {
   do: "emulate";
   memories: string[];
@@ -1555,8 +1555,8 @@ export interface TakeLayout {
 }
 
 /**
- * Plan with these changes, beside the present plan; without changes nothing is tried any more. While `moving`, a slider is
- * still being dragged.
+ * Plan with these changes, beside the present plan. Without changes, the trial ends. `moving` says that a slider is still
+ * being dragged.
  */
 export interface AskWhatIf {
   kind: "what-if";
