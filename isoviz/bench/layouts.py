@@ -217,7 +217,7 @@ def measure(size: str = "64MiB", repeat: int = 5) -> Table:
     """Medians of `repeat` interleaved rounds for conversions of about `size` bytes; peers that take very long get fewer.
 
     Raises:
-        InputError: a size that is none, or too small to say anything.
+        InputError: a size is invalid, or too small for a result.
     """
     nbytes = parse_bytes(size)
     if nbytes < LEAST_SIZE:

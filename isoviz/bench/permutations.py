@@ -85,7 +85,7 @@ def measure(size: str = "200MB", repeat: int = 5) -> Table:
     """Medians of `repeat` interleaved rounds for permutations of about `size` bytes; peers that take very long get fewer.
 
     Raises:
-        InputError: a size that is none, or too small to say anything.
+        InputError: a size is invalid, or too small for a result.
     """
     nbytes = parse_bytes(size)
     if nbytes < LEAST_SIZE:

@@ -159,7 +159,7 @@ def _verdict(exercise: Exercise, read: Any, given: Given) -> Judged:
 
 
 def checked(folder: LearnersFolder, exercise: Exercise, answer: object) -> Shown:
-    """The answer to an exercise checked, kept and told. Where it cannot be kept, that is told beside the verdict."""
+    """The answer to an exercise checked, kept and shown. If it cannot be kept, a note beside the verdict says so."""
     name = exercise.name
     if answer is ...:
         return Shown("open", name, shared("open"))

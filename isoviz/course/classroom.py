@@ -66,7 +66,7 @@ def anybodys_seed() -> str:
 
 
 def new_folder(folder: str | Path, learner: str = "", class_seed: str = "", solutions: bool = True) -> LearnersFolder:
-    """Make the file that says whose numbers are drawn in a folder. Without a seed of a class the numbers are anybody's.
+    """Make the file that says whose numbers are drawn in a folder. Without the seed of a class, anybody can derive the numbers.
 
     Raises:
         FileError: the folder has one already, or it cannot be written.

@@ -82,7 +82,7 @@ def shared(*key: str, **words: object) -> str:
 
 
 def sentence(text: str) -> str:
-    """A text with a full stop, where it has no end of its own."""
+    """A text with a full stop, if it has no final mark."""
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 

@@ -145,7 +145,7 @@ def exercise(name: str) -> Exercise:
     """The exercise of that name.
 
     Raises:
-        InputError: there is none.
+        InputError: there is no such exercise.
     """
     checks.expect("exercise", name, str, "the name of one, such as '1.1'")
     number = name.partition(".")[0]

@@ -50,7 +50,7 @@ def is_host_array(given: object) -> bool:
 def host_array(given: Any, what: str) -> Array:
     """An array or a buffer of host memory as a plain NumPy array of the same bytes. `what` names it in errors.
 
-    An array is one of NumPy or of a class derived from it, one that DLPack hands over, or a `memoryview` of elements. Any other
+    An array is one of NumPy or of a class derived from it, one that supports DLPack, or a `memoryview` of elements. Any other
     buffer is its bytes.
 
     Raises:

@@ -37,7 +37,7 @@ def draw(machine: MachineLike) -> str:
 
 
 def machine_document(machine: Machine) -> Document:
-    """The machine with its picture. Equal nodes are told once. Channels with the same speed share a row."""
+    """The machine with its picture. Equal nodes are described once. Channels with the same speed share a row."""
     notes = _Notes()
     about = [Prose(_bounds(machine.limits)), *([Prose(f"Figures: {machine.provenance}")] if machine.provenance else [])]
     parts: list[Part] = [*about, Picture("path_svg", (machine,)), Picture("network_svg", (machine,))]

@@ -158,7 +158,7 @@ class Measurement(Told):
         )
 
     def parts(self) -> list[Part]:
-        """What is told of it below its line."""
+        """The parts of its document below the headline."""
         said = [str(gpu) for gpu in self.gpus] + [f"{memory}: {path}" for memory, path in self.directories]
         said += [f"a transfer to a rank ({where}) begins and ends in {format_seconds(each)}" for where, each in self.starts]
         beside: list[tuple[Cell, ...]] = [

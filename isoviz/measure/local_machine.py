@@ -34,7 +34,7 @@ in_child(_under_way.clear)  # the threads stayed in the parent
 
 
 class Measuring:
-    """A measurement under way, in a thread of its own, and its end: the machine `found`, or `error` that says why there is none.
+    """A measurement in a separate thread, and its result: the machine `found`, or `error`, which says why there is none.
 
     What was found is kept for later (`isoviz.measure.kept_measurements`).
     """

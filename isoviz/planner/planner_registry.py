@@ -75,7 +75,7 @@ def find_planner(name: object) -> Planner:
     """The planner of a name.
 
     Raises:
-        InputError: there is none.
+        InputError: there is no such planner.
     """
     planner = _planners.get(name) if isinstance(name, str) else None
     if planner is None:

@@ -272,7 +272,7 @@ class VicState:
         """Packets arrive, in order: what the VIC sends because of them, without its host.
 
         Raises:
-            RunError: a word that should be a header is none.
+            RunError: a word that should be a header is not one.
         """
         kinds = came[HEADER] >> 28 & 15
         # Memory and FIFO do not know of one another; everything else depends on what came before.

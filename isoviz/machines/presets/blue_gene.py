@@ -78,7 +78,7 @@ def bgq(nodes: int = 32, zone: int | str = "2") -> Machine:
 
     Compute node k has `node<k>.sys`. A torus of five dimensions joins the nodes; nodes are numbered with E varying fastest. The
     two links in E lead to the same node, so a node has ten links and, from 512 nodes on, nine neighbours. The I/O nodes follow as
-    further nodes: each hangs on its bridge node by a link of its own. A switch joins them to the file servers, whose files are
+    further nodes: each is joined to its bridge node by a separate link. A switch joins them to the file servers, whose files are
     `node<k>.dsk`. `io_node` and `file_servers` give the numbers.
 
     A message goes by `mpi` (one put, with its synchronisation) or by `pami` (a put and an immediate send that tells the other

@@ -1,1 +1,1 @@
-"""Paths and plans that somebody gives by hand."""
+"""Paths and plans that are given by hand."""

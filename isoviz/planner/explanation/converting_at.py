@@ -1,4 +1,4 @@
-"""The conversion of a path at a hop that somebody chooses."""
+"""The conversion of a path at a chosen hop."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Selection:
         """The selection of a command.
 
         Raises:
-            InputError: it is none (see the class).
+            InputError: it is invalid (see the class).
         """
         entry = shown["entry"]
         index, name = (None, None) if entry is None else (dict(entry["index"]), entry["field"])

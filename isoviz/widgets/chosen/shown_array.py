@@ -96,7 +96,7 @@ def is_array(given: object) -> bool:
 
 
 def shown_array(given: Any) -> ShownArray:
-    """What is shown of a NumPy array, an array on a GPU, one that DLPack hands over, a NumPy file, or a photo.
+    """What is shown of a NumPy array, an array on a GPU or with DLPack, a NumPy file, or a photo.
 
     Its last axis is x, the axis before it y, and so on. An array with gaps, or one that counts backwards or repeats its elements,
     is shown as its bytes lie.

@@ -67,8 +67,8 @@ def changed_machine(machine: Machine, question: WhatIf) -> Machine:
     """The machine with other bandwidths and other held resources.
 
     Raises:
-        MachineError: there is no such channel or resource, or a capacity is none. InputError: a bandwidth that is none, a
-            function that cannot be scaled, or a resource that is not held.
+        MachineError: there is no such channel or resource, or a capacity is invalid. InputError: a bandwidth is invalid, a
+            function cannot be scaled, or a resource is not held.
     """
     from isoviz.machines.edits.memory_edits import changed_resource
     from isoviz.planner.explanation.rivals import with_bandwidths
