@@ -64,6 +64,10 @@ class StreamChunks(RecurringChunks):
         self._firsts = [each.first for each in placed]
         self._models: dict[int, MemberCopies] = {}
 
+    @property
+    def repetition(self) -> None:
+        """None: the members may be of any kind."""
+
     def of(self, number: int) -> tuple[list[StridedCopy], int]:
         """The copies of a chunk, and its payload in bytes."""
         first = self._first

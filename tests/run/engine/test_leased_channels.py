@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bundle_cases import expected
 from hypothesis import settings
 from run_cases import ROOT, elements, random_bytes, random_layout, random_spaces
 
-from isoviz import Engine, FieldSpace, IndexSpace, Plan, Transfer
+from isoviz import Bundle, Engine, FieldSpace, IndexSpace, Plan, Transfer, bundle
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.host import kernels
 from isoviz.backends.host.host_memory import HostLoop, Memcpy
@@ -181,6 +182,30 @@ def test_who_decides_otherwise_gets_the_same_bytes() -> None:
             event.wait()
         assert event.route == route, (options, how)
         assert (source == destination).all()
+
+
+@pytest.mark.parametrize("hops", [1, 3])
+def test_bundles_go_in_lanes(hops: int) -> None:
+    """Lists of arrays and single arrays; chunks hold several members, and parts of one."""
+    machine = row(hops, chunk=1 << 20)
+    names = [memory.name for memory in machine.memories]
+    fields = FieldSpace(a="<f4", b="u1")
+    members = [
+        Transfer.whole(IndexSpace(x=size), fields, names[0], "<F, x>", names[-1], "<x, F>") for size in (5, 300, 7, 7, 1000, 64)
+    ]
+    whole = bundle(members)
+    assert isinstance(whole, Bundle)
+    made = plan_by_path(whole, machine, names, chunk=512)
+    assert made.chunk_count > 4
+    sources = [random_bytes(random.Random(seed), 5 * each.space["x"]) for seed, each in enumerate(members)]
+    right = np.concatenate(expected(whole, sources, [np.zeros_like(each) for each in sources]))
+    with Engine(machine) as engine:
+        for joins in (list, np.concatenate):
+            there: Any = joins([np.zeros_like(each) for each in sources])
+            report = engine.run(made, joins(sources), there)
+            assert report.verified
+            assert report.route == "lane"
+            assert (right == (np.concatenate(there) if isinstance(there, list) else there)).all()
 
 
 def test_the_first_chunks_only(stepping: tuple[Stepping, Machine, Engine]) -> None:
