@@ -7,7 +7,7 @@ import itertools
 import mmap
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +17,7 @@ from isoviz.backends.mpi.fencing import process_of
 from isoviz.backends.mpi.other_process import allow_tracing, check_reach
 from isoviz.backends.mpi.thread.bells import SharedBell, are_shared
 from isoviz.backends.mpi.thread.rings import ROOM
+from isoviz.backends.mpi.thread.slots import SLOT, Slots
 from isoviz.backends.pages import PAGE
 from isoviz.errors import RunError
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from isoviz.backends.mpi.thread.mpi_thread import MpiThread
 
 _SHM = "/dev/shm/"  # noqa: S108
+_USES = 2
+"""The slots of each rank: those of its engine, and those of its redistributions."""
 _OF_MPI = ("mpich_", "sm_segment.", "osc_", "vader_segment.")
 """How the names of the files of MPI libraries begin. Other files in /dev/shm may be a user's data."""
 
@@ -35,11 +38,13 @@ class Met(NamedTuple):
     - `processes`: a pidfd of each other rank of this host that the system gives one for.
     - `refusals`: for two ranks of one host, why the first one does not write to memory of the second one by its address. It has
       those alone that do not.
+    - `slots`: where all ranks tell each other small values; none if they do not all map each other's memory.
     """
 
     hosts: tuple[str, ...]
     processes: dict[int, int]
     refusals: dict[tuple[int, int], str]
+    slots: tuple[Slots, ...]
 
 
 def meet(thread: MpiThread, *, mapped: bool = True) -> Met:
@@ -67,11 +72,12 @@ def _meet(thread: MpiThread, *, mapped: bool) -> Met:
     try:
         pages = world.allgather((os.getpid(), descriptor, token, int(proof.ctypes.data)))
         maps = {rank: _mapped(pages[rank], world.rank) for rank in sorted(together)}
+        slots = _slots(pages[0], world.rank, world.size) if mapped and are_shared() and maps.get(0) is not None else ()
         processes = {rank: process_of(pages[rank][0]) for rank, found in maps.items() if found is not None and rank != world.rank}
         seen = {rank for rank, found in maps.items() if found is not None or rank == world.rank}
         refused = {rank: words for rank in sorted(seen - {world.rank}) if (words := _refusal(pages[rank]))}
         ended = {rank for rank, process in processes.items() if process is not None}
-        reach = world.allgather((mpi.Get_processor_name(), seen, refused, ended))
+        reach = world.allgather((mpi.Get_processor_name(), seen, refused, ended, bool(slots)))
         if descriptor is not None and maps.get(world.rank) is not None:
             rings = {rank: _ring(descriptor, rank) for rank in sorted(seen) if rank != world.rank}
     finally:
@@ -96,7 +102,8 @@ def _meet(thread: MpiThread, *, mapped: bool) -> Met:
         for here, there in itertools.permutations(range(world.size), 2)
         if found[here] == found[there] and (words := _refusal_between(here, there, reach))
     }
-    return Met(tuple(found), {rank: process for rank, process in ours.items() if _kept(process, rank in near)}, refusals)
+    processes_here = {rank: process for rank, process in ours.items() if _kept(process, rank in near)}
+    return Met(tuple(found), processes_here, refusals, slots if all(has_slots for *_, has_slots in reach) else ())
 
 
 def _refusal(told: tuple[int, int | None, bytes, int]) -> str:
@@ -108,7 +115,7 @@ def _refusal(told: tuple[int, int | None, bytes, int]) -> str:
         return str(error)
 
 
-def _refusal_between(here: int, there: int, reach: Sequence[tuple[str, set[int], dict[int, str], set[int]]]) -> str:
+def _refusal_between(here: int, there: int, reach: Sequence[tuple[str, set[int], dict[int, str], set[int], bool]]) -> str:
     """Why rank `here` does not write to memory of rank `there` of the same host by its address; empty if it does."""
     if here not in reach[there][3]:
         return f"rank {there} could not end rank {here} if that were lost"
@@ -150,8 +157,10 @@ def remove_files_of_mpi() -> None:
 
 
 def _memory(token: bytes, size: int) -> int | None:
-    """A descriptor of a page of memory that ends with the token, and of a ring from each of `size` ranks behind it; None where
-    the system has no such memory."""
+    """A descriptor of memory of this rank; None where the system has no such memory.
+
+    It has a page that ends with the token, a ring from each of `size` ranks, and slots, which are used on rank 0.
+    """
     if not hasattr(os, "memfd_create"):
         return None
     try:
@@ -159,7 +168,7 @@ def _memory(token: bytes, size: int) -> int | None:
     except OSError:
         return None
     with contextlib.suppress(OSError):
-        os.truncate(descriptor, PAGE + size * ROOM)
+        os.truncate(descriptor, PAGE + size * ROOM + _USES * size * SLOT)
         os.pwrite(descriptor, token, PAGE - len(token))
     return descriptor
 
@@ -174,15 +183,35 @@ def _mapped(told: tuple[int, int | None, bytes, int], writer: int) -> tuple[mmap
 
     `told`: its process, the descriptor of its memory there, the token at the end of the page, and the address of another token.
     """
-    process, descriptor, token, _ = told
-    if descriptor is None:
-        return None
+    token = told[2]
     try:
-        mine = os.open(f"/proc/{process}/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC)
-        try:
-            page, ring = mmap.mmap(mine, PAGE), _ring(mine, writer)
-        finally:
-            os.close(mine)
+        with _opened(told) as memory:
+            page, ring = mmap.mmap(memory, PAGE), _ring(memory, writer)
     except (OSError, ValueError):
         return None
     return (page, ring) if page[-len(token) :] == token else None
+
+
+def _slots(told: tuple[int, int | None, bytes, int], rank: int, size: int) -> tuple[Slots, ...]:
+    """The slots in memory of rank 0; none if it cannot be mapped."""
+    try:
+        with _opened(told) as memory:
+            found = mmap.mmap(memory, _USES * size * SLOT, offset=PAGE + size * ROOM)
+    except (OSError, ValueError):
+        return ()
+    return Slots.of(np.frombuffer(found, np.uint8), rank, size)
+
+
+@contextlib.contextmanager
+def _opened(told: tuple[int, int | None, bytes, int]) -> Iterator[int]:
+    """The memory of a rank.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+    process, descriptor, *_ = told
+    mine = os.open(f"/proc/{process}/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC)
+    try:
+        yield mine
+    finally:
+        os.close(mine)

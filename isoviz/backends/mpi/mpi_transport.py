@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from isoviz.backends.mpi.thread.mpi_thread import MpiThread
+    from isoviz.backends.mpi.thread.slots import Slots
     from isoviz.runtime.ranks.transport import Lost, Receive
 
 PERIOD, LIMIT = 0.5, 30.0
@@ -43,6 +44,8 @@ class MpiTransport:
         self.size = thread.size
         self.hosts: tuple[str, ...] = ()
         """The name of the host of each rank. Ranks of one host can map each other's memory."""
+        self.slots: tuple[Slots, ...] = ()
+        """Where all ranks tell each other small values; see `Transport`."""
         self.lost: dict[int, str] = {}
         """The ranks that no longer answer, and why."""
         self._period, self._limit = period, limit
@@ -51,6 +54,7 @@ class MpiTransport:
         self._heard = dict.fromkeys(self._others, now)
         self._ticked = now
         self._turn = 0
+        """How often `start` was called."""
         self._early: deque[tuple[int, int, object]] = deque()
         self._receive: Receive = _ignored
         self._lost: Lost = _ignored
@@ -92,6 +96,10 @@ class MpiTransport:
                 self._deliver(sender, turn, message)
 
         self._thread.call(begin)
+
+    @property
+    def number(self) -> int:
+        return self._turn
 
     def when_lost(self, lost: Lost) -> None:
         """Call `lost` in the MPI thread for every rank that is lost, also for those that are lost already."""

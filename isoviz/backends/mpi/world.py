@@ -94,9 +94,9 @@ class World:
         self._peers = PeerWindows()
         self._pools = [PiecePool(self.windows.array) for _ in range(2)]
         """One to pack into, one to receive into: ranks that send to each other do not wait for each other's pieces."""
-        found, processes, refusals = meet(self.thread, mapped=mapped)
+        found, processes, refusals, slots = meet(self.thread, mapped=mapped)
         self.transport = MpiTransport(self.thread, period=period, limit=limit)
-        self.transport.hosts = found
+        self.transport.hosts, self.transport.slots = found, slots
         self.transport.fence = Fence(processes)
         self.exchange = Exchange(self.thread, self.transport)
         self.meeting = Meeting(self.exchange)

@@ -20,7 +20,7 @@ from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.interrupts import defer_interrupts, handle_waiting_signal, permit_interrupts
 from isoviz.runtime.engine.prepared_transfer import PreparedTransfer, never
 from isoviz.runtime.ranks.far_devices import RankOpenedDevices
-from isoviz.runtime.ranks.gathering import Gathering
+from isoviz.runtime.ranks.gathering import gathering_of
 from isoviz.runtime.ranks.joint_run import JointRun
 from isoviz.runtime.ranks.known_plans import KnownPlan, KnownPlans
 from isoviz.runtime.ranks.lanes.lane_preparation import prepare_lane
@@ -104,10 +104,10 @@ class RankEngine(BaseEngine):
         super().__init__(machine, devices, **options)
         self._known = KnownPlans(self.machine)
         self._attached: dict[Callable[[RankEngine], Attached], Attached] = {}
-        self._gathering = Gathering(self._peers.mailbox)
         self._lane_submits = LaneSubmits(self._lane_runtime, self._submit_again, self._in_one_hop, lanes=lanes)
         self._peers.heard_of_lanes = self._lane_submits.heard
         self._peers.start(self._driver)
+        self._gathering = gathering_of(transport, self._peers.mailbox)
 
     def _parts(
         self, machine: Machine, devices: Any, policies: Mapping[str, Policy] | None, policy: Policy

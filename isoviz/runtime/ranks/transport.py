@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 Receive = Callable[[int, object], None]
@@ -18,6 +18,34 @@ class ClockOffset(NamedTuple):
     uncertainty: float
 
 
+class Slots(Protocol):
+    """Memory in which all ranks tell each other small values. What a rank tells has a stamp, a number that only grows.
+
+    One thread of a rank at a time uses it. A thread that waits is woken when a signal comes.
+    """
+
+    def tell(self, stamp: int, data: bytes) -> bool:
+        """Tell a value. False if there is no room for it: then the others learn only the stamp."""
+
+    def has_told(self, rank: int, stamp: int) -> bool:
+        """Whether a rank has told what has this stamp, or something later."""
+
+    def wait_for(self, rank: int, stamp: int, *, again: bool = False) -> bool:
+        """Wait for that, some milliseconds at most. Whether the rank has told it. `again`: this follows such a wait."""
+
+    def value(self, rank: int, stamp: int) -> bytes | None:
+        """What a rank has told with a stamp; None if it has told only the stamp.
+
+        It can be read until this rank tells something later.
+        """
+
+    def note(self, number: int, value: int) -> None:
+        """Change note 0 or 1 of this rank, after what it has told before."""
+
+    def noted(self, rank: int, number: int) -> int:
+        """A note of a rank; 0 at first."""
+
+
 class Transport(Protocol):
     """Control messages between ranks. They are small and can be pickled.
 
@@ -27,6 +55,12 @@ class Transport(Protocol):
 
     rank: int
     size: int
+    slots: Sequence[Slots]
+    """Those of engines and those of redistributions; none where not all ranks share memory. They stay for later engines."""
+
+    @property
+    def number(self) -> int:
+        """How often `start` was called: equally often on all ranks that have the same engine."""
 
     def start(self, receive: Receive, lost: Lost) -> None:
         """Deliver messages from now on. Messages that came before are delivered first."""

@@ -7,7 +7,7 @@ import itertools
 import pickle
 import random
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +23,7 @@ from isoviz.machines.throughput import LatencyBandwidth
 from isoviz.runtime.protocols import Bound, RealChannel, RealMemory, Store
 from isoviz.runtime.ranks.handles import StoreHandle
 from isoviz.runtime.ranks.rank_engine import RankEngine
-from isoviz.runtime.ranks.transport import ClockOffset, Lost, Receive
+from isoviz.runtime.ranks.transport import ClockOffset, Lost, Receive, Slots
 
 
 class Queues:
@@ -31,6 +31,8 @@ class Queues:
 
     def __init__(self, group: list[Queues], rank: int) -> None:
         self.group, self.rank, self.size = group, rank, len(group)
+        self.slots: Sequence[Slots] = ()
+        self.number = 0
         self.queue: SimpleQueue[tuple[int, bytes] | None] = SimpleQueue()
         self.cut = False
         self.gate = threading.Event()

@@ -1,0 +1,111 @@
+"""Where the ranks of one host tell each other small values: memory that all of them map, with a slot for each rank.
+
+A rank writes its own slot and reads those of all. What it tells has a stamp, a number that only grows. A slot has rooms for two
+values. A rank writes over a value once all others have told something later: each of them has read the value by then, or has no
+use for it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from typing import TYPE_CHECKING
+
+from isoviz.backends.mpi.lanes.page import IS_STRICT, Page, fence
+from isoviz.backends.mpi.thread.bells import FUTEX, WAKE
+from isoviz.backends.pages import PAGE
+
+if TYPE_CHECKING:
+    from isoviz.backends.pages import Bytes
+
+ROOM = 4 * PAGE - 16
+"""The most bytes of a value."""
+SLOT = 9 * PAGE
+"""Bytes of a slot: a page of words, and two rooms, each with the stamp and the size of its value in front."""
+_TOLD, _ASLEEP, _NOTES = 0, 8, 16
+"""The words of a rank: the stamp of what it has told last; whether it sleeps; and what it notes for its own use."""
+_HEAD = struct.Struct("QQ")
+_SPINS = 60
+"""Yields of the processor, each below a microsecond, before a rank sleeps."""
+_ALL = 1 << 30
+
+
+class Slots(Page):
+    """The slots of `size` ranks, as one of them uses them. `memory` has `SLOT` bytes for each rank, zeros at first.
+
+    One thread of a rank at a time tells and waits. If this is closed, nothing is told any more.
+    """
+
+    def __init__(self, memory: Bytes, rank: int, size: int) -> None:
+        starts = [number * SLOT for number in range(size)]
+        self._starts, self._mine = starts, starts[rank]
+        super().__init__(memory, self._mine // 8 + _ASLEEP, -1)
+        self._bytes = memoryview(memory)  # type: ignore[arg-type]  # an array of bytes has a buffer
+        self._words_told = [start // 8 + _TOLD for start in starts]
+        self._own_word = self._words_told[rank]
+        others = [start // 8 for number, start in enumerate(starts) if number != rank]
+        self._told_by_others = [word + _TOLD for word in others]
+        self._asleep = [word + _ASLEEP for word in others]
+        self._stamps = [0, 0]
+        """Those of the values in both rooms."""
+        self._room = 0
+
+    @classmethod
+    def of(cls, memory: Bytes, rank: int, size: int) -> tuple[Slots, ...]:
+        """As many as the memory has room for."""
+        nbytes = size * SLOT
+        return tuple([cls(memory[at : at + nbytes], rank, size) for at in range(0, len(memory), nbytes)])
+
+    def tell(self, stamp: int, data: bytes) -> bool:
+        """Tell a value. False if it is too long, or the room is not free: then the others learn only the stamp."""
+        words, room = self.words, self._room
+        before = self._stamps[room]
+        fits = len(data) <= ROOM and (not before or all(words[word] > before for word in self._told_by_others))
+        if fits:
+            at = self._mine + PAGE + room * (SLOT - PAGE) // 2
+            self._bytes[at + _HEAD.size : at + _HEAD.size + len(data)] = data
+            _HEAD.pack_into(self._bytes, at, stamp, len(data))
+            self._stamps[room], self._room = stamp, 1 - room
+        self.post(self._own_word, stamp)
+        return fits
+
+    def has_told(self, rank: int, stamp: int) -> bool:
+        """Whether a rank has told what has this stamp, or something later."""
+        if self.words[self._words_told[rank]] < stamp:
+            return False
+        if not IS_STRICT:
+            fence()
+        return True
+
+    def wait_for(self, rank: int, stamp: int, *, again: bool = False) -> bool:
+        """Wait for that, some milliseconds at most. Whether the rank has told it. `again`: this follows such a wait."""
+        return self.wait(self._words_told[rank], stamp, 1 if again else _SPINS)
+
+    def value(self, rank: int, stamp: int) -> bytes | None:
+        """What a rank has told with a stamp; None if it has told only the stamp, or nothing."""
+        first = self._starts[rank] + PAGE
+        for at in (first, first + (SLOT - PAGE) // 2):
+            found, size = _HEAD.unpack_from(self._bytes, at)
+            if found == stamp:
+                at += _HEAD.size
+                return bytes(self._bytes[at : at + size])
+        return None
+
+    def note(self, number: int, value: int) -> None:
+        """Change a note of this rank, 0 or 1. The others see it before what this rank tells or notes afterwards."""
+        if not IS_STRICT:
+            fence()
+        self.words[self._mine // 8 + _NOTES + number] = value
+
+    def noted(self, rank: int, number: int) -> int:
+        """A note of a rank."""
+        return self.words[self._starts[rank] // 8 + _NOTES + number]
+
+    def wake(self, word: int) -> None:
+        """Wake the other ranks if one of them sleeps."""
+        words = self.words
+        for asleep in self._asleep:
+            if words[asleep]:
+                self._wake(FUTEX, ctypes.c_void_p(self._address + 8 * word), WAKE, _ALL, None, None, 0)
+                return
+
