@@ -47,7 +47,9 @@ class Gathering(ABC):
 
 def gathering_of(transport: Transport, mailbox: Mailbox) -> Gathering:
     """The collective calls of an engine that hears messages already: through shared memory where all ranks have some."""
-    return GatheringBySlots(mailbox, transport.slots[0], transport.number << 32) if transport.slots else GatheringByMessages(mailbox)
+    if not transport.slots:
+        return GatheringByMessages(mailbox)
+    return GatheringBySlots(mailbox, transport.slots[0], transport.number << 32)
 
 
 # ---- by messages
@@ -119,7 +121,7 @@ class GatheringByMessages(Gathering):
 
 
 class GatheringBySlots(Gathering):
-    """Collective calls through memory that all ranks share. The stamp of a turn is larger than `base`, and that of the turn before.
+    """Collective calls through memory that all ranks share. The stamps of the turns follow `base`.
 
     A value for which a slot has no room goes to all other ranks as a message. They know it from the slot, which has its stamp
     and not its bytes.

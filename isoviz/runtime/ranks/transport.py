@@ -24,6 +24,10 @@ class Slots(Protocol):
     One thread of a rank at a time uses it. A thread that waits is woken when a signal comes.
     """
 
+    @property
+    def latest(self) -> int:
+        """The stamp that this rank has told last; 0 at first."""
+
     def tell(self, stamp: int, data: bytes) -> bool:
         """Tell a value. False if there is no room for it: then the others learn only the stamp."""
 
@@ -40,7 +44,7 @@ class Slots(Protocol):
         """
 
     def note(self, number: int, value: int) -> None:
-        """Change note 0 or 1 of this rank, after what it has told before."""
+        """Change note 0 or 1 of this rank: after what it has told before, and before what it reads afterwards."""
 
     def noted(self, rank: int, number: int) -> int:
         """A note of a rank; 0 at first."""
@@ -55,8 +59,10 @@ class Transport(Protocol):
 
     rank: int
     size: int
-    slots: Sequence[Slots]
-    """Those of engines and those of redistributions; none where not all ranks share memory. They stay for later engines."""
+
+    @property
+    def slots(self) -> Sequence[Slots]:
+        """Those of engines and those of redistributions; none where not all ranks share memory. They stay for later engines."""
 
     @property
     def number(self) -> int:

@@ -14,8 +14,11 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
+import numpy as np
+
 from isoviz.backends.disk.disk_memory import DiskMemory, DiskRead, DiskWrite
 from isoviz.backends.host.host_memory import HostMemory, HostStore, Memcpy
+from isoviz.backends.mpi.thread.slots import SLOT, Slots
 from isoviz.backends.verify import BaseDevices
 from isoviz.errors import RunError
 from isoviz.machines import Channel, ChannelKind, Machine, Memory, MemoryKind
@@ -23,7 +26,7 @@ from isoviz.machines.throughput import LatencyBandwidth
 from isoviz.runtime.protocols import Bound, RealChannel, RealMemory, Store
 from isoviz.runtime.ranks.handles import StoreHandle
 from isoviz.runtime.ranks.rank_engine import RankEngine
-from isoviz.runtime.ranks.transport import ClockOffset, Lost, Receive, Slots
+from isoviz.runtime.ranks.transport import ClockOffset, Lost, Receive
 
 
 class Queues:
@@ -32,7 +35,7 @@ class Queues:
     def __init__(self, group: list[Queues], rank: int) -> None:
         self.group, self.rank, self.size = group, rank, len(group)
         self.slots: Sequence[Slots] = ()
-        self.number = 0
+        self.number = 1
         self.queue: SimpleQueue[tuple[int, bytes] | None] = SimpleQueue()
         self.cut = False
         self.gate = threading.Event()
@@ -137,14 +140,19 @@ class Breaking(Memcpy):
 
 
 class Group:
-    """Rank engines that share a machine; `together` calls a function with each engine, in a thread for each."""
+    """Rank engines that share a machine; `together` calls a function with each engine, in a thread for each.
 
-    def __init__(self, machine: Machine, folder: Path, size: int, **options: Any) -> None:
+    `slots`: whether they tell each other values through memory, as the ranks of one host do.
+    """
+
+    def __init__(self, machine: Machine, folder: Path, size: int, *, slots: bool = True, **options: Any) -> None:
         transports: list[Queues] = []
         for rank in range(size):
             transports.append(Queues(transports, rank))
+        room = np.zeros(2 * size * SLOT, np.uint8)
         for each in transports:
             each.size = size
+            each.slots = Slots.of(room, each.rank, size) if slots else ()
         self.shared: dict[int, Store] = {}
         self.devices = [RankOfThread(rank, folder, self.shared) for rank in range(size)]
         self.transports = transports

@@ -17,6 +17,7 @@ from group import Group, broken, group
 from run_cases import no_leaked_files
 
 from isoviz import DistributedInstance, Distribution, FieldSpace, IndexSpace, Layout, Machine, machines
+from isoviz.backends.mpi.thread import slots
 from isoviz.errors import (
     ArrayError,
     Cancelled,
@@ -499,8 +500,8 @@ def test_ranks_that_hear_late_of_an_interrupt_begin_anew_with_all(calls: Calls, 
             raise interrupts.pop()
         move(self, *given)
 
-    def all_have_looked(self: Any, interruptible: bool) -> None:
-        meet(self, interruptible)
+    def all_have_looked(self: Any, slots: Any, interruptible: bool) -> None:
+        meet(self, slots, interruptible)
         looked.wait(120)  # nobody leaves before the others have seen it here
 
     def work(engine: RankEngine) -> object:
@@ -564,7 +565,7 @@ def test_few_plans_are_kept(calls: Calls) -> None:
 
 
 def test_values_too_large_for_shared_memory(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(meeting, "ROOM", 8)
+    monkeypatch.setattr(slots, "ROOM", 8)
     calls.check()
     calls.check(2)
 

@@ -27,6 +27,7 @@ from isoviz.backends.mpi.lanes.page import (
     PULLS,
     RECEIVER_SLEEPS,
     SENDER_SLEEPS,
+    SPINS,
     STATE,
     TAKEN,
     UNPULLED,
@@ -39,9 +40,6 @@ from isoviz.runtime.ranks.handles import StoreHandle
 
 if TYPE_CHECKING:
     from isoviz.backends.pages import Bytes
-
-SPINS = 60
-"""Yields of the processor, each below a microsecond, before a rank sleeps."""
 
 
 class LaneAddress(NamedTuple):

@@ -1,4 +1,4 @@
-"""The page of a lane: the words by which its two ranks tell each other how far they are."""
+"""Words by which ranks tell each other how far they are, in memory that they map: the page of a lane has those of two ranks."""
 
 from __future__ import annotations
 
@@ -14,8 +14,12 @@ from isoviz.backends.mpi.thread.bells import FUTEX, WAIT, WAKE, FutexTime, give_
 from isoviz.backends.pages import PAGE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from isoviz.backends.pages import Bytes
 
+SPINS = 60
+"""Yields of the processor, each below a microsecond, before a rank sleeps."""
 SLEEP = 2e-3
 """Seconds that a rank sleeps at most."""
 CREDIT, DONE, BEGUN, CANCEL, MOVED, STATE = range(0, 48, 8)
@@ -27,24 +31,29 @@ OK, FAILED, CANCELLED, LEFT_ALONE = range(4)
 """How a transfer has ended (`STATE`). One that was left alone is carried out otherwise: its credit was withdrawn."""
 _CLOSED, _INTERRUPTED = 1, 2
 """Why no further transfer follows (`CLOSED`)."""
+_ALL = 1 << 30
+"""More threads than sleep on a word."""
 _TEXT = 1024
 """Where the page has the reason of a failure."""
 IS_STRICT = platform.machine() in ("x86_64", "AMD64")
 """Whether the processor makes stores visible in their order."""
 
 
-class Page:
-    """The page of a lane, as one of its two ranks uses it. `sleeps` is the word of this rank, `other` that of the other one."""
+class Words:
+    """Words of memory that several ranks map, as one of them uses it. Each is written by one rank, and others wait for it.
 
-    def __init__(self, array: Bytes, sleeps: int, other: int) -> None:
+    `sleeps` is the word of this rank that says whether it sleeps, `others` are those of the other ranks.
+    """
+
+    def __init__(self, array: Bytes, sleeps: int, others: Sequence[int]) -> None:
         self._array = array
         self.words = memoryview(array).cast("Q")  # type: ignore[arg-type]  # an array of bytes has a buffer
         self._address = int(array.ctypes.data)
-        self._sleeps, self._other = sleeps, other
+        self._sleeps, self._others = sleeps, others
         self._wait, self._wake = library().syscall, quick_library().syscall
 
     def post(self, word: int, value: int) -> None:
-        """Write a word after everything that this thread has written before, and wake the other rank if it sleeps."""
+        """Write a word after everything that this thread has written before, and wake the ranks that wait for it."""
         if not IS_STRICT:
             fence()
         self.words[word] = value
@@ -52,9 +61,12 @@ class Page:
         self.wake(word)
 
     def wake(self, word: int) -> None:
-        """Wake the other rank if it sleeps on a word."""
-        if self.words[self._other]:
-            self._wake(FUTEX, ctypes.c_void_p(self._address + 8 * word), WAKE, 1, None, None, 0)
+        """Wake the ranks that sleep on a word."""
+        words = self.words
+        for other in self._others:
+            if words[other]:
+                self._wake(FUTEX, ctypes.c_void_p(self._address + 8 * word), WAKE, _ALL, None, None, 0)
+                return
 
     def wait(self, word: int, value: int, spins: int, *, sleeps: bool = True) -> bool:
         """Wait until a word is at least `value`; False if it is not after some milliseconds, or without sleep."""
@@ -85,6 +97,13 @@ class Page:
     def stir(self, word: int) -> None:
         """Wake a thread of this rank that sleeps on a word: it has to look at something else."""
         self._wake(FUTEX, ctypes.c_void_p(self._address + 8 * word), WAKE, 1, None, None, 0)
+
+
+class Page(Words):
+    """The page of a lane, as one of its two ranks uses it. `sleeps` is the word of this rank, `other` that of the other one."""
+
+    def __init__(self, array: Bytes, sleeps: int, other: int) -> None:
+        super().__init__(array, sleeps, (other,))
 
     def tell(self, state: int, reason: str = "") -> None:
         """Note how a transfer has ended, before `DONE` is written."""

@@ -7,12 +7,10 @@ use for it.
 
 from __future__ import annotations
 
-import ctypes
 import struct
 from typing import TYPE_CHECKING
 
-from isoviz.backends.mpi.lanes.page import IS_STRICT, Page, fence
-from isoviz.backends.mpi.thread.bells import FUTEX, WAKE
+from isoviz.backends.mpi.lanes.page import IS_STRICT, SPINS, Words, fence
 from isoviz.backends.pages import PAGE
 
 if TYPE_CHECKING:
@@ -25,27 +23,23 @@ SLOT = 9 * PAGE
 _TOLD, _ASLEEP, _NOTES = 0, 8, 16
 """The words of a rank: the stamp of what it has told last; whether it sleeps; and what it notes for its own use."""
 _HEAD = struct.Struct("QQ")
-_SPINS = 60
-"""Yields of the processor, each below a microsecond, before a rank sleeps."""
-_ALL = 1 << 30
 
 
-class Slots(Page):
+class Slots(Words):
     """The slots of `size` ranks, as one of them uses them. `memory` has `SLOT` bytes for each rank, zeros at first.
 
-    One thread of a rank at a time tells and waits. If this is closed, nothing is told any more.
+    One thread of a rank at a time tells and waits.
     """
 
     def __init__(self, memory: Bytes, rank: int, size: int) -> None:
         starts = [number * SLOT for number in range(size)]
         self._starts, self._mine = starts, starts[rank]
-        super().__init__(memory, self._mine // 8 + _ASLEEP, -1)
+        others = [start // 8 for number, start in enumerate(starts) if number != rank]
+        super().__init__(memory, self._mine // 8 + _ASLEEP, [word + _ASLEEP for word in others])
         self._bytes = memoryview(memory)  # type: ignore[arg-type]  # an array of bytes has a buffer
         self._words_told = [start // 8 + _TOLD for start in starts]
         self._own_word = self._words_told[rank]
-        others = [start // 8 for number, start in enumerate(starts) if number != rank]
         self._told_by_others = [word + _TOLD for word in others]
-        self._asleep = [word + _ASLEEP for word in others]
         self._stamps = [0, 0]
         """Those of the values in both rooms."""
         self._room = 0
@@ -55,6 +49,11 @@ class Slots(Page):
         """As many as the memory has room for."""
         nbytes = size * SLOT
         return tuple([cls(memory[at : at + nbytes], rank, size) for at in range(0, len(memory), nbytes)])
+
+    @property
+    def latest(self) -> int:
+        """The stamp that this rank has told last."""
+        return self.words[self._own_word]
 
     def tell(self, stamp: int, data: bytes) -> bool:
         """Tell a value. False if it is too long, or the room is not free: then the others learn only the stamp."""
@@ -79,7 +78,7 @@ class Slots(Page):
 
     def wait_for(self, rank: int, stamp: int, *, again: bool = False) -> bool:
         """Wait for that, some milliseconds at most. Whether the rank has told it. `again`: this follows such a wait."""
-        return self.wait(self._words_told[rank], stamp, 1 if again else _SPINS)
+        return self.wait(self._words_told[rank], stamp, 1 if again else SPINS)
 
     def value(self, rank: int, stamp: int) -> bytes | None:
         """What a rank has told with a stamp; None if it has told only the stamp, or nothing."""
@@ -92,20 +91,12 @@ class Slots(Page):
         return None
 
     def note(self, number: int, value: int) -> None:
-        """Change a note of this rank, 0 or 1. The others see it before what this rank tells or notes afterwards."""
+        """Change a note of this rank, 0 or 1: after what it has told before, and before what it reads afterwards."""
         if not IS_STRICT:
             fence()
         self.words[self._mine // 8 + _NOTES + number] = value
+        fence()
 
     def noted(self, rank: int, number: int) -> int:
         """A note of a rank."""
         return self.words[self._starts[rank] // 8 + _NOTES + number]
-
-    def wake(self, word: int) -> None:
-        """Wake the other ranks if one of them sleeps."""
-        words = self.words
-        for asleep in self._asleep:
-            if words[asleep]:
-                self._wake(FUTEX, ctypes.c_void_p(self._address + 8 * word), WAKE, _ALL, None, None, 0)
-                return
-
