@@ -29,8 +29,10 @@ class Gathering(ABC):
         self._mailbox = mailbox
 
     @abstractmethod
-    def gather(self, value: object, *, interruptible: bool = True) -> list[object]:
+    def gather(self, value: object, *, interruptible: bool = True, after: int = -1) -> list[object]:
         """Tell a value, and wait for the values of all ranks. A signal is handled afterwards if it is not `interruptible`.
+
+        No signal is handled before rank `after` has told its value.
 
         Raises:
             RankLost: a rank no longer answers.
@@ -83,10 +85,10 @@ class GatheringByMessages(Gathering):
     _turn = 0
 
     @defer_interrupts()
-    def gather(self, value: object, *, interruptible: bool = True) -> list[object]:
+    def gather(self, value: object, *, interruptible: bool = True, after: int = -1) -> list[object]:
         key = self._tell(value)
         try:
-            with permit_interrupts(interruptible):
+            with permit_interrupts(interruptible and after < 0):
                 self._mailbox.expect(key, 0)
             found = self._mailbox.wait(key, 0)
             if isinstance(found, RankLost):
@@ -133,10 +135,12 @@ class GatheringBySlots(Gathering):
         self._others = [rank for rank in range(mailbox.size) if rank != mailbox.rank]
 
     @defer_interrupts()
-    def gather(self, value: object, *, interruptible: bool = True) -> list[object]:
+    def gather(self, value: object, *, interruptible: bool = True, after: int = -1) -> list[object]:
         stamp = self._tell(value)
         found = [value] * self._mailbox.size
         try:
+            if after >= 0:
+                self._await(after, stamp, interruptible=False)
             for rank in self._others:
                 self._await(rank, stamp, interruptible)
                 found[rank] = self._value(rank, stamp, interruptible)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from isoviz.runtime.protocols import Devices
@@ -88,6 +88,10 @@ class ReceivingLane(Protocol):
     def moved(self, turn: int) -> int:
         """The bytes of a turn that are written."""
 
+    @property
+    def source(self) -> int:
+        """The number of the source of the turn that was over last; 0 if the sender has given it none."""
+
     def error(self) -> Exception | None:
         """The error of the turn that was over last."""
 
@@ -117,6 +121,8 @@ class SendingLane(Protocol):
 
     may_share: bool
     """Whether the receiver may move parts of this source."""
+    source: int
+    """The number by which the receiver knows the source."""
 
     @property
     def turn(self) -> int:
@@ -191,10 +197,13 @@ class SendingLane(Protocol):
 
 
 class LanePart(Protocol):
-    """A part of a transfer: its bytes are moved without a look at anything else."""
+    """A part of a transfer, in requests of the device: its bytes are moved without a look at anything else."""
 
     @property
     def nbytes(self) -> int: ...
+
+    @property
+    def requests(self) -> int: ...
 
 
 class Lanes(Protocol):
@@ -219,6 +228,13 @@ class Lanes(Protocol):
 
         Raises:
             RunError: it cannot reach them; the reason is in words.
+        """
+
+    def source(self, address: Any) -> Callable[[], Store]:
+        """The source behind an address, for the receiver, which compares with it: what gives it as it is now.
+
+        Raises:
+            RunError: it cannot be mapped although it lies in a window of this host.
         """
 
 

@@ -16,6 +16,7 @@ from isoviz.scheduling.work import Work
 if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.planner import Plan
+    from isoviz.runtime.trace.trace import TransferSpan
 
 KEPT_PLANS = 64
 KEPT_WORKS = 64
@@ -41,6 +42,10 @@ class KnownPlan:
         is_one_hop = all(len(path.hops) == 1 for path in plan.paths)
         self.is_direct = len(self.ranks) == 2 and self.sender != self.receiver and is_one_hop
         self._nodes = nodes
+        self.is_single: bool | None = None
+        """Whether it is a single request; None before that is known."""
+        self.span: TransferSpan | None = None
+        """What the traces of its runs over lanes have in common."""
         self._works: dict[int, tuple[Work, Work]] = {}
         """Work with ranks, by the `id` of the work without them, which is kept with it."""
 

@@ -18,6 +18,15 @@ if TYPE_CHECKING:
     from isoviz.scheduling.work import Work
 
 
+LEAST_UNCERTAIN = 1e-6
+"""Seconds. A report speaks of clocks that agree less."""
+
+
+def clocks_note(uncertainty: float) -> str:
+    """A note for clocks that agree to some seconds."""
+    return f"the clocks of the ranks agree to {1e6 * uncertainty:.0f} µs"
+
+
 @dataclass(frozen=True)
 class RankPart:
     """What one rank did and measured of a transfer. It can be pickled.
@@ -102,8 +111,8 @@ def merged(plan: Plan, machine: Machine, parts: Sequence[RankPart]) -> Report:
     verified = next((part.verified for part in with_part if part.verified is not None), None)
     words = dict.fromkeys(note for part in with_part for note in part.notes)
     clocks = max(part.uncertainty for part in with_part)
-    if clocks > 1e-6:
-        words[f"the clocks of the ranks agree to {1e6 * clocks:.0f} µs"] = None
+    if clocks > LEAST_UNCERTAIN:
+        words[clocks_note(clocks)] = None
     notes = (*words, *notes_of(plan, machine))
     trace, waited = merged_trace([(plan, parts)], moving=True), max(part.buffer_seconds for part in with_part)
     seconds, route = max(0.0, last - first) + flush, with_part[0].route

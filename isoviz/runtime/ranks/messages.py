@@ -139,12 +139,15 @@ class LaneEnd(NamedTuple):
 class LaneUse(NamedTuple):
     """The answer of the sender to a `LaneEnd`: it looks for credits. Later it says where its `source` is, and how that lies.
 
-    `is_gone`: its array has ended, and the lane with it. `is_refused`: it uses no lane for this plan.
+    The lane names that source by its `number`. `may_share`: the receiver may move parts of it. `is_gone`: its array has ended,
+    and the lane with it. `is_refused`: it uses no lane for this plan.
     """
 
     plan: Digest
     source: object = None
     lies: Instance | None = None
+    number: int = 0
+    may_share: bool = False
     is_gone: bool = False
     is_refused: bool = False
 

@@ -24,6 +24,7 @@ from isoviz.runtime.ranks.gathering import gathering_of
 from isoviz.runtime.ranks.joint_run import JointRun
 from isoviz.runtime.ranks.known_plans import KnownPlan, KnownPlans
 from isoviz.runtime.ranks.lanes.lane_preparation import prepare_lane
+from isoviz.runtime.ranks.lanes.lane_runs import LaneRuns
 from isoviz.runtime.ranks.lanes.lane_submits import LaneSubmits
 from isoviz.runtime.ranks.lanes.lane_transfers import LaneRuntime, LaneTransfer
 from isoviz.runtime.ranks.merging import RankPart, merged
@@ -67,13 +68,14 @@ CLOCK_KEPT = 30.0
 class Item(NamedTuple):
     """A plan to run, with what the caller of this rank gives as its ends; see `Engine.run`.
 
-    It is submitted `begin` seconds after the begin of `run_parts`, the same on all ranks.
+    It is submitted `begin` seconds after the begin of `run_parts`, the same on all ranks. `number` is its number if it has one.
     """
 
     plan: Plan
     source: Any | None = None
     destination: Any | None = None
     begin: float = 0.0
+    number: int | None = None
 
 
 class _Failed(NamedTuple):
@@ -106,6 +108,7 @@ class RankEngine(BaseEngine):
         self._attached: dict[Callable[[RankEngine], Attached], Attached] = {}
         self._lane_submits = LaneSubmits(self._lane_runtime, self._submit_again, self._in_one_hop, lanes=lanes)
         self._peers.heard_of_lanes = self._lane_submits.heard
+        self._lane_runs = LaneRuns(self._lane_submits, self._submitted, self._finished, self._plain_work, self.clock)
         self._peers.start(self._driver)
         self._gathering = gathering_of(transport, self._peers.mailbox)
 
@@ -158,9 +161,9 @@ class RankEngine(BaseEngine):
                 return super().submit(plan, source, destination, priority=priority, pipelined=pipelined, cancel=cancel)
             self._driver.home.require()
             chosen = None if priority is None else checks.priority(priority)
-            number, event = self._lane_submits.start(plan, known, (source, destination), chosen)
-            if event is not None:
-                return event
+            number, found = self._lane_submits.start(plan, known, (source, destination), chosen)
+            if found is not None:
+                return found
             when_moved = self._driver.complete
             return self._submitted(plan, source, destination, chosen, True, None, when_moved, number=number).event
         self.skip(plan)
@@ -215,6 +218,9 @@ class RankEngine(BaseEngine):
         when_moved = self._driver.complete
         self._submitted(request.plan, source, destination, request.priority, True, None, when_moved, number=number, event=event)
 
+    def _plain_work(self, plan: Plan) -> Work:
+        return self._work(plan, self._plans.of(plan), None, True, None)
+
     def _work(self, plan: Plan, prepared: PreparedPlan, priority: int | None, pipelined: bool, chunks: int | None) -> Work:
         """The work of a plan, with the rank of every hop and of the destination.
 
@@ -255,11 +261,17 @@ class RankEngine(BaseEngine):
                 self.skip(item.plan)
                 continue
             run.sleep_until(began + item.begin, cancel)
-            ends = item.source, item.destination
             try:
-                run.begin(at, partial(self._submitted, item.plan, *ends, None, pipelined, cancel))
+                ends, number = (item.source, item.destination), item.number
+                run.begin(at, partial(self._submitted, item.plan, ends[0], ends[1], None, pipelined, cancel, number=number))
             except Exception as error:  # noqa: BLE001  # the part carries it
                 parts[at] = RankPart(self.rank, error=error)
+        return self._finished(run, parts, progress, cancel)
+
+    def _finished(
+        self, run: JointRun, parts: list[RankPart], progress: ProgressCallback | None = None, cancel: CancelToken | None = None
+    ) -> list[RankPart]:
+        """Wait for the end of plans that were submitted, and fill in the parts of this rank."""
         try:
             with permit_interrupts():
                 run.wait(progress, cancel)
@@ -280,21 +292,40 @@ class RankEngine(BaseEngine):
         return self.run_parts([Item(plan, source, destination)], **options)[0]
 
     @defer_interrupts()
-    def run(self, plan: Plan, source: Any | None = None, destination: Any | None = None, **options: Any) -> Report:
+    def run(
+        self, plan: Plan, source: Any | None = None, destination: Any | None = None, *, verify: bool = True, **options: Any
+    ) -> Report:
         """Run a plan together with all ranks, and report on all of them; see `Engine.run`.
+
+        A small plan that comes again between the same arrays of two ranks of a host moves as a submitted transfer does.
 
         Raises:
             RunError: a hop failed on some rank, a rank was lost, or the ranks disagree about the plan.
             Exception: what `Engine.run` raises.
         """
         self._driver.home.require()
+        known, after = self._known.of(plan), -1
+        number: int | None = None
+        part: RankPart | tuple[Any, ...] | None = None
+        has_options = not all(value is None or value is True for value in options.values())
         try:
-            with permit_interrupts():
-                part = self.run_part(plan, source, destination, **options)
+            if self.rank not in known.ranks:
+                self.skip(plan)
+            else:
+                if not has_options and self.transport.slots and self._lane_runs.may_take(plan, known):
+                    number, part = self._lane_runs.part(plan, known, (source, destination), verify=verify)
+                if part is None:
+                    part = self.run_parts([Item(plan, source, destination, number=number)], verify=verify, **options)[0]
+                elif self.rank == known.sender:
+                    after = known.receiver  # it may still read the source
         except BaseException as error:
             self.leave(RankPart(self.rank, error=picklable(for_others(error, self.rank), self.rank)))
             raise
-        return merged(plan, self.machine, cast("list[RankPart]", self.gather(part)))
+        parts = self._gathering.gather(part, after=after)
+        if any(type(each) is tuple for each in parts):
+            return self._lane_runs.report(plan, self.machine, known, parts)
+        told = cast("list[RankPart | None]", parts)
+        return merged(plan, self.machine, [RankPart(rank) if each is None else each for rank, each in enumerate(told)])
 
     def clock(self) -> ClockOffset:
         """The clock of this rank against that of rank 0, compared within the last seconds."""

@@ -27,6 +27,7 @@ from isoviz.backends.mpi.lanes.page import (
     PULLS,
     RECEIVER_SLEEPS,
     SENDER_SLEEPS,
+    SOURCE,
     SPINS,
     STATE,
     TAKEN,
@@ -50,10 +51,11 @@ class LaneAddress(NamedTuple):
 
 
 class LanePart(NamedTuple):
-    """A part of what a lane moves: its bytes, and the calls that move them."""
+    """A part of what a lane moves: its bytes, the calls that move them, and the requests that a channel makes of it."""
 
     nbytes: int
     moves: tuple[Callable[[], object], ...]
+    requests: int = 1
 
 
 class ReceivingLane:
@@ -144,6 +146,11 @@ class ReceivingLane:
         """The bytes of a transfer that have been written so far."""
         return self._page.words[MOVED] + self._bytes_pulled if self._page.words[BEGUN] >= turn else 0
 
+    @property
+    def source(self) -> int:
+        """The number of the source of the transfer that ended last."""
+        return self._page.words[SOURCE]
+
     def error(self) -> Exception | None:
         """How the transfer that ended last has ended."""
         state = self._page.words[STATE]
@@ -208,6 +215,8 @@ class SendingLane:
         self._nbytes = sum(part.nbytes for part in parts)
         self.may_share = True
         """Whether the receiver may move parts of this source, where it does."""
+        self.source = 0
+        """The number by which the receiver knows the source."""
         self._is_shared = False
         self._own = 0
         """The parts, from the first one on, that the receiver has not moved."""
@@ -349,6 +358,7 @@ class SendingLane:
     def end(self, turn: int, error: BaseException | None) -> None:
         """Tell the receiver how a transfer has ended."""
         if error is None:
+            self._page.words[SOURCE] = self.source
             self._page.tell(OK)
         else:
             is_cancelled = isinstance(error, Cancelled) or not isinstance(error, Exception)

@@ -13,7 +13,7 @@ from isoviz.backends.host.copying import prepared_copies
 from isoviz.backends.host.host_memory import HostStore
 from isoviz.backends.mpi.channels.cutting import by_source, filled, piece, pieces, reach
 from isoviz.backends.mpi.lanes.lane_ends import LaneAddress, LanePart, ReceivingLane, SendingLane
-from isoviz.backends.mpi.other_process import READ, WRITE, Runs, accesses, allow_tracing, check_reach, runs_at
+from isoviz.backends.mpi.other_process import READ, WRITE, Runs, access_call, accesses, allow_tracing, check_reach, runs_at
 from isoviz.backends.mpi.stores import MappedStore
 from isoviz.backends.mpi.thread.bells import are_shared
 from isoviz.backends.pages import PAGE
@@ -122,6 +122,31 @@ class Lanes:
             check_reach(address.process, address.address)
             lane.share(_read(parts, store, address), far)
 
+    def source(self, address: StoreHandle) -> Callable[[], Store]:
+        """What gives the source behind an address to the rank of the destination, as it is now.
+
+        A small one in pageable memory is read into memory of this process. A larger one is read piece by piece.
+
+        Raises:
+            RunError: it cannot be mapped although it lies in a window of this host.
+        """
+        far = self._stores.reach(address)
+        if isinstance(far, MappedStore) or address.nbytes > PART or not address.address:
+            return lambda: far
+        room = np.empty(address.nbytes, np.uint8)
+        read = access_call(READ, address.process, room.ctypes.data, len(room), np.array([[address.address, len(room)]]))
+        try:
+            read()
+        except RunError:  # it is asked for by messages
+            return lambda: far
+        store = HostStore(room)
+
+        def fetched() -> Store:
+            read()
+            return store
+
+        return fetched
+
 
 def _parts_of(copies: Sequence[StridedCopy], *, is_mapped: bool) -> list[Sequence[StridedCopy]]:
     """The copies of each part. Both ranks cut them alike: it matters whether the destination is mapped."""
@@ -135,7 +160,8 @@ def _parts_of(copies: Sequence[StridedCopy], *, is_mapped: bool) -> list[Sequenc
 def _mapped(parts: Iterable[Sequence[StridedCopy]], source: HostStore, destination: HostStore) -> list[LanePart]:
     """The moves of parts between two stores that are mapped here."""
     return [
-        LanePart(_size(part), prepared_copies(part, source.array, destination.array, large=source.is_large)) for part in parts
+        LanePart(_size(part), prepared_copies(part, source.array, destination.array, large=source.is_large), len(part))
+        for part in parts
     ]
 
 

@@ -23,10 +23,12 @@ SPINS = 60
 SLEEP = 2e-3
 """Seconds that a rank sleeps at most."""
 CREDIT, DONE, BEGUN, CANCEL, MOVED, STATE = range(0, 48, 8)
+SOURCE = STATE + 1
 SENDER_SLEEPS, RECEIVER_SLEEPS, CLOSED = range(48, 72, 8)
 PULLS, TAKEN, CLAIMED, PULLED, UNPULLED, LEFT = range(72, 120, 8)
 WITHDRAWN = 120
-"""Words of the page, each in a cache line of its own. Those of the last line but one are about parts that the receiver moves."""
+"""Words of the page, each in a cache line of its own. Those of the last line but one are about parts that the receiver moves.
+`SOURCE`, beside `STATE`, is the number of the source."""
 OK, FAILED, CANCELLED, LEFT_ALONE = range(4)
 """How a transfer has ended (`STATE`). One that was left alone is carried out otherwise: its credit was withdrawn."""
 _CLOSED, _INTERRUPTED = 1, 2

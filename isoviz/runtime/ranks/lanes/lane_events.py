@@ -22,11 +22,21 @@ PATIENCE = 0.25
 
 
 class LaneRequest(NamedTuple):
-    """What the caller has submitted, to carry it out otherwise. `ends` is cleared at the end."""
+    """What the caller has submitted, to carry it out otherwise. `ends` is cleared at the end.
+
+    `submit` does that where it is another way than for other transfers.
+    """
 
     plan: Plan
     ends: list[Any]
     priority: int | None
+    submit: Submit | None = None
+
+
+class Submit(Protocol):
+    """Carries out a transfer by messages, with a number and an event that it has already."""
+
+    def __call__(self, request: LaneRequest, number: int, event: Event) -> object: ...
 
 
 class Submits(Protocol):

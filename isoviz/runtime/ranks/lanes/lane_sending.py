@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from functools import partial
@@ -100,6 +101,8 @@ class SendingEvent(Event):
         self._is_begun = self._is_stopped = False
         self._parts_done = 0
         self._execution: LaneExecution | None = None
+        self.first, self.last = math.inf, -math.inf
+        """When its first byte began to move, and its last one was in place."""
 
     def error(self, timeout: float | None = None) -> BaseException | None:
         if self._ended:
@@ -173,12 +176,14 @@ class SendingEvent(Event):
         """
         transfer = self.transfer
         lane, channel = transfer.lane, transfer.channel
+        self.first = min(self.first, time.perf_counter())
         for number in range(self._parts_done, len(lane.parts)):
             lane.check(self.turn)
             if self._is_stopped:
                 raise Cancelled("cancelled; some of its bytes may be in place")
             self.moved(lane.move(number))
             self._parts_done = number + 1
+            self.last = time.perf_counter()
             if channel.top is not None or has_to_stop(until):
                 return
 
@@ -200,6 +205,7 @@ class SendingEvent(Event):
     def over(self, execution: Execution) -> None:
         """The scheduler has ended it: no byte of it moves any more."""
         assert isinstance(execution, LaneExecution)
+        self.first, self.last = min(self.first, execution.spans.first), max(self.last, execution.spans.last)
         self._finish(execution.cancelled or execution.error)
         self.transfer.runtime.driver.forget(execution)
 

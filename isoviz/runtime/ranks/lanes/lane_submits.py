@@ -12,10 +12,11 @@ withdraws its credit first, and the sender leaves a transfer alone whose credit 
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 from collections import OrderedDict, deque
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from isoviz.errors import IsovizError, RunError
@@ -25,6 +26,7 @@ from isoviz.runtime.grips import Grip, array_at, form_of_bytes, is_plain
 from isoviz.runtime.ranks.lanes.lane_events import LaneRequest, SubmittedReceiving, SubmittedSending
 from isoviz.runtime.ranks.lanes.lane_preparation import open_destination, open_source
 from isoviz.runtime.ranks.lanes.lane_sending import SendingTransfer
+from isoviz.runtime.ranks.lanes.lane_sources import MOST_SOURCES, LaneSources
 from isoviz.runtime.ranks.lanes.lane_transfers import ReceivingTransfer
 from isoviz.runtime.ranks.messages import LaneEnd, LaneUse, NoLane
 from isoviz.scheduling.pool import first_come_first_served, highest_priority_first
@@ -36,25 +38,18 @@ if TYPE_CHECKING:
     from isoviz.planner import Plan
     from isoviz.runtime.grips import Form
     from isoviz.runtime.ranks.known_plans import KnownPlan
+    from isoviz.runtime.ranks.lanes.lane_events import Submit
     from isoviz.runtime.ranks.lanes.lane_transfers import LaneRuntime
     from isoviz.runtime.ranks.messages import Digest
 
 _LOG = logging.getLogger("isoviz")
 MOST_PLANS = 64
 """The plans between two ranks that are remembered."""
-MOST_SOURCES = 4
-"""The arrays that a sender uses with one lane."""
 MOST_AT_A_TIME = 16
 """The transfers over lanes that a rank has under way: a thread may wait for each."""
 
 
 _KNOWN_POLICIES = (highest_priority_first, first_come_first_served)
-
-
-class Submit(Protocol):
-    """Carries out a transfer by messages, with a number and an event that it has already."""
-
-    def __call__(self, request: LaneRequest, number: int, event: Event) -> object: ...
 
 
 class _Kept:
@@ -76,6 +71,8 @@ class _Kept:
         self.latest: Event | None = None
         self.end: LaneEnd | None = None
         self.sendings: list[tuple[Grip, SendingTransfer]] = []
+        self.numbers = itertools.count(1)
+        """Those of the arrays of a sender."""
         self.moving = threading.Lock()
 
     @property
@@ -115,9 +112,15 @@ class LaneSubmits:
 
     # ---- submitting
 
-    def start(self, plan: Plan, known: KnownPlan, ends: tuple[Any, Any], priority: int | None) -> tuple[int, Event | None]:
-        """The number of the next transfer, and its event if it goes over a lane."""
-        number, event = self.runtime.peers.number(known.ranks), None
+    def start(
+        self, plan: Plan, known: KnownPlan, ends: tuple[Any, Any], priority: int | None, submit: Submit | None = None
+    ) -> tuple[int, SubmittedSending | SubmittedReceiving | None]:
+        """The number of the next transfer, and its event if it goes over a lane.
+
+        With `submit` the caller is a run: it waits for the transfer at once, and this is its way to carry it out otherwise.
+        """
+        number = self.runtime.peers.number(known.ranks)
+        event: SubmittedSending | SubmittedReceiving | None = None
         if self.is_off:
             return number, None
         receives = known.receiver == self.rank
@@ -129,14 +132,14 @@ class LaneSubmits:
             form = form_of_bytes(given) if is_plain(given) else None
             if kept is not None and form is not None and not kept.is_refused:
                 try:
-                    begin = self._received if receives else self._sent
-                    event = begin(kept, given, form, number, LaneRequest(plan, [*ends], priority))
+                    begin: Callable[..., Any] = self._received if receives else self._sent
+                    event = begin(kept, given, form, number, LaneRequest(plan, [*ends], priority, submit))
                 except Exception:  # noqa: BLE001  # the transfer is carried out otherwise, and says what is wrong
                     _LOG.warning("%s is not carried out over a lane", plan.transfer, exc_info=True)
                     self._refuse(kept)
             if kept is not None:
                 kept.last = form
-        if isinstance(event, SubmittedSending):
+        if submit is None and isinstance(event, SubmittedSending):
             event.start()
         return number, event
 
@@ -161,7 +164,7 @@ class LaneSubmits:
             kept.end = self._early.pop(known.digest, None)
         return kept
 
-    def _received(self, kept: _Kept, given: Array, form: Form, number: int, request: LaneRequest) -> Event | None:
+    def _received(self, kept: _Kept, given: Array, form: Form, number: int, request: LaneRequest) -> SubmittedReceiving | None:
         """The event at the receiver. A lane is offered to the sender if there is none for an array that comes again."""
         lane, is_over = kept.receiving, kept.latest is None or kept.latest.done
         if not is_over:
@@ -185,7 +188,7 @@ class LaneSubmits:
         kept.latest = event
         return event
 
-    def _sent(self, kept: _Kept, given: Array, form: Form, number: int, request: LaneRequest) -> Event | None:
+    def _sent(self, kept: _Kept, given: Array, form: Form, number: int, request: LaneRequest) -> SubmittedSending | None:
         """The event at the sender, if the receiver has offered a lane and this array comes again."""
         if kept.end is None or len(self.running) >= MOST_AT_A_TIME:
             return None
@@ -230,6 +233,7 @@ class LaneSubmits:
             return
         closing.callback(lane.close)
         kept.receiving = ReceivingTransfer(self.runtime, straight, kept.peer, closing, lane)
+        kept.receiving.sources = LaneSources(self.runtime.devices.lanes, straight, store)
         self._hold(kept, grip)
         kept.grip, kept.is_offered = grip, True
         assert kept.known.digest is not None
@@ -259,11 +263,10 @@ class LaneSubmits:
         closing.callback(lane.close)
         priority = straight.transfer.priority
         found = SendingTransfer(runtime, straight, kept.peer, closing, lane, runtime.plan(straight), priority)
-        lane.may_share = not kept.sendings
+        lane.may_share, lane.source = not kept.sendings, next(kept.numbers)
         self._hold(kept, grip)
         kept.sendings.append((grip, found))
-        if lane.may_share:
-            self._tell(kept, LaneUse(end.plan, source=lane.address, lies=store.lies))
+        self._tell(kept, LaneUse(end.plan, lane.address, store.lies, lane.source, lane.may_share))
         return found
 
     def _hold(self, kept: _Kept, grip: Grip) -> None:
@@ -328,9 +331,11 @@ class LaneSubmits:
             self.mailbox.send_to((sender,), LaneUse(message.plan, is_refused=is_refused))
 
     def _share(self, kept: _Kept, receiving: ReceivingTransfer, message: LaneUse) -> None:
-        """Let this rank move parts as well, from the source that the sender uses."""
+        """Take note of a source that the sender uses, and perhaps let this rank move parts of it as well."""
         straight, grip = receiving.plan, kept.grip
-        if grip is None or grip.owner() is None:
+        if receiving.sources is not None:
+            receiving.sources.add(message)
+        if not message.may_share or grip is None or grip.owner() is None:
             return
         closing = Closing()
         try:
@@ -346,7 +351,7 @@ class LaneSubmits:
         """Carry out a transfer by messages that has not begun on its lane."""
         request = event.request
         try:
-            self._submit(request, event.number, event)
+            (request.submit or self._submit)(request, event.number, event)
         except Exception as error:  # noqa: BLE001  # the event carries it
             event.end(error)
         if event.is_stopped:

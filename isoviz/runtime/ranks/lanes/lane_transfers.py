@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from isoviz.runtime.engine.idle_channels import IdleChannels
     from isoviz.runtime.engine.prepared_plans import PreparedPlans
     from isoviz.runtime.ranks.handles import RankDevices, ReceivingLane, SendingLane
+    from isoviz.runtime.ranks.lanes.lane_sources import LaneSources
     from isoviz.runtime.ranks.rank_execution import RankExecution
     from isoviz.runtime.ranks.rank_peers import RankPeers
 
@@ -107,6 +108,8 @@ class ReceivingTransfer(LaneTransfer):
         self.lane = lane
         self.pulling = threading.Lock()
         """Held by the thread that moves a part in this rank."""
+        self.sources: LaneSources | None = None
+        """The sources of the sender, where the lane is for submitted transfers."""
 
     def _started(self) -> Event:
         with self.pulling:
@@ -128,7 +131,7 @@ class ReceivingEvent(Event):
 
     def __init__(self, transfer: ReceivingTransfer, turn: int) -> None:
         super().__init__(transfer.plan, self._ask, None, transfer.runtime.driver.callbacks.put)
-        self._transfer = transfer
+        self.transfer = transfer
         self._lane = transfer.lane
         self._turn = turn
         self._is_watched = False
@@ -164,7 +167,7 @@ class ReceivingEvent(Event):
     @defer_interrupts()
     def _pull(self, until: float | None) -> None:
         """Move parts in this thread, as long as the sender leaves some."""
-        lane, pulling = self._lane, self._transfer.pulling
+        lane, pulling = self._lane, self.transfer.pulling
         if not pulling.acquire(blocking=False):
             return
         try:
@@ -181,7 +184,7 @@ class ReceivingEvent(Event):
             if self._ended or self._is_watched:
                 return
             self._is_watched = True
-        self._transfer.runtime.later(self._wait_for_end)
+        self.transfer.runtime.later(self._wait_for_end)
 
     def _wait_for_end(self) -> None:
         self.error()
@@ -201,7 +204,7 @@ class ReceivingEvent(Event):
         """End the event if the transfer is over. Whether it has ended."""
         if self._ended:
             return True
-        transfer = self._transfer
+        transfer = self.transfer
         if self._lane.is_over(self._turn):
             self.end(self._lane.error())
         elif transfer.peer in transfer.runtime.gone:
