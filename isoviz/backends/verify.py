@@ -67,17 +67,7 @@ def verify(
     if isinstance(transfer, Bundle):
         _verify_members(transfer, source, destination, budget, check, told)
         return
-    ends: list[tuple[Boxes | ListedBoxes, dict[str, int]]] = []
-    equal = 0
-    origins = transfer.source_origin, transfer.destination_origin
-    lists = (transfer.entries, transfer.to) if isinstance(transfer, ListedTransfer) else (None, None)
-    for store, instance, origin, found in zip((source, destination), transfer.as_they_lie, origins, lists, strict=True):
-        start = dict(zip(instance.space.dims, origin, strict=True))
-        whole = Boxes(store, instance.linearization, transfer.space.dims, check)
-        if isinstance(transfer, ListedTransfer) and found is not None:
-            ends.append((ListedBoxes(whole, transfer.dim, found.indices, budget), start))
-        else:
-            ends.append((whole, start))
+    equal, ends = 0, _ends(transfer, source, destination, budget, check)
     for tile in _tiles(transfer, [boxes.lin for boxes, _ in ends], budget):
         for field in transfer.field_names:
             if check is not None:
@@ -90,6 +80,55 @@ def verify(
                 told(equal)
         for boxes, _ in ends:
             boxes.forget()
+
+
+def repeated(transfer: Transfer, source: Store, destination: Store, budget: int = BUDGET) -> Callable[[Callable[[], None]], None]:
+    """`verify` of two stores that stay as they are but for their bytes, for calls again and again, each with its `check`."""
+    whole = partial(verify, transfer, source, destination, budget)
+    pairs = _views(transfer, source, destination, budget)
+    if pairs is None:
+        return whole
+
+    def compare(check: Callable[[], None]) -> None:
+        check()
+        if any((a != b).any() for a, b in pairs):
+            whole(check)  # it says what differs
+
+    return compare
+
+
+def _views(transfer: Transfer, source: Store, destination: Store, budget: int) -> list[tuple[Array, Array]] | None:
+    """The bytes that have to be equal, as views of both stores; None if they are read otherwise, or in several tiles."""
+    if isinstance(transfer, Bundle | ListedTransfer) or not source.reads_in_place or not destination.reads_in_place:
+        return None
+    ends = _ends(transfer, source, destination, budget, None)
+    first, *others = _tiles(transfer, [boxes.lin for boxes, _ in ends], budget)
+    if others:
+        return None
+    found = []
+    for field in transfer.field_names:
+        a, b = (boxes.read(_moved(first, at), field) for boxes, at in ends)
+        if not all(np.may_share_memory(view, store.read(0, store.nbytes)) for view, store in ((a, source), (b, destination))):
+            return None  # digits of a dimension that lie apart are joined in a copy
+        found += [(a[block], b[block]) for block in _blocks(a, b)]
+    return found
+
+
+def _ends(
+    transfer: Transfer, source: Store, destination: Store, budget: int, check: Callable[[], None] | None
+) -> list[tuple[Boxes | ListedBoxes, dict[str, int]]]:
+    """What reads both ends, each with the first coordinates of the transfer there."""
+    ends: list[tuple[Boxes | ListedBoxes, dict[str, int]]] = []
+    origins = transfer.source_origin, transfer.destination_origin
+    lists = (transfer.entries, transfer.to) if isinstance(transfer, ListedTransfer) else (None, None)
+    for store, instance, origin, found in zip((source, destination), transfer.as_they_lie, origins, lists, strict=True):
+        start = dict(zip(instance.space.dims, origin, strict=True))
+        whole = Boxes(store, instance.linearization, transfer.space.dims, check)
+        if isinstance(transfer, ListedTransfer) and found is not None:
+            ends.append((ListedBoxes(whole, transfer.dim, found.indices, budget), start))
+        else:
+            ends.append((whole, start))
+    return ends
 
 
 def _verify_members(
@@ -160,15 +199,17 @@ def _difference(transfer: Transfer, tile: Ranges, field: str, a: Array, b: Array
 
 
 def _are_equal(a: Array, b: Array) -> bool:
-    """Whether two arrays are equal. They are compared in blocks that are long in the memory order of both."""
+    """Whether two arrays are equal. They are compared in blocks."""
+    return not any((a[block] != b[block]).any() for block in _blocks(a, b))
+
+
+def _blocks(a: Array, b: Array) -> Iterator[tuple[slice, ...]]:
+    """Blocks of two arrays that are long in the memory order of both."""
     orders = [[(axis, a.shape[axis]) for axis in np.argsort(x.strides, kind="stable").tolist()] for x in (a, b)]
     lengths = _long_in(orders, max(1, _BLOCK // a.itemsize))
     steps = [range(0, size, lengths[axis]) for axis, size in enumerate(a.shape)]
     for corner in itertools.product(*steps):
-        block = tuple([slice(at, at + lengths[axis]) for axis, at in enumerate(corner)])
-        if (a[block] != b[block]).any():
-            return False
-    return True
+        yield tuple([slice(at, at + lengths[axis]) for axis, at in enumerate(corner)])
 
 
 def _tiles(transfer: Transfer, orders: Sequence[Linearization], budget: int) -> Iterator[Ranges]:

@@ -118,7 +118,7 @@ class MpiRankDevices(ThisComputer):
         memories = {MemoryKind.SYS: self._pageable, MemoryKind.REG: self._registered}
         super().__init__(directory, verify_budget, memories=memories, gpus=gpus)
         self.rank = self.node = parts.exchange.thread.rank
-        self.lanes = Lanes(parts.stores, parts.windows, parts.refusals)
+        self.lanes = Lanes(parts.stores, parts.windows, parts.refusals, verify_budget)
         self._parts = parts
         self._crossing = CHANNELS.read()
 

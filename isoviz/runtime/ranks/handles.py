@@ -9,7 +9,8 @@ from isoviz.runtime.protocols import Devices
 
 if TYPE_CHECKING:
     from isoviz.layouts import StridedCopy
-    from isoviz.runtime.protocols import Store
+    from isoviz.planner import Plan
+    from isoviz.runtime.protocols import Check, Store
 
 
 class StoreHandle(NamedTuple):
@@ -230,11 +231,13 @@ class Lanes(Protocol):
             RunError: it cannot reach them; the reason is in words.
         """
 
-    def source(self, address: Any) -> Callable[[], Store]:
-        """The source behind an address, for the receiver, which compares with it: what gives it as it is now.
+    def comparison(self, plan: Plan, address: Any, destination: Any) -> Callable[[Check], None]:
+        """What compares the destination of the receiver with the source behind an address, as both are when it is called.
+
+        It raises as `Devices.verify`.
 
         Raises:
-            RunError: it cannot be mapped although it lies in a window of this host.
+            RunError: the source cannot be mapped although it lies in a window of this host.
         """
 
 

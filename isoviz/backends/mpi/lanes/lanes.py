@@ -17,8 +17,10 @@ from isoviz.backends.mpi.other_process import READ, WRITE, Runs, access_call, ac
 from isoviz.backends.mpi.stores import MappedStore
 from isoviz.backends.mpi.thread.bells import are_shared
 from isoviz.backends.pages import PAGE
+from isoviz.backends.verify import BUDGET, repeated, verify
 from isoviz.errors import RunError
 from isoviz.layouts.recurring import shifted, split_together
+from isoviz.runtime.ranks.rank_execution import FetchedStore
 from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
     from isoviz.backends.mpi.windows import Windows
     from isoviz.backends.pages import Bytes
     from isoviz.layouts import StridedCopy
-    from isoviz.runtime.protocols import Store
+    from isoviz.planner import Plan
+    from isoviz.runtime.protocols import Check, Store
     from isoviz.runtime.ranks.handles import StoreHandle
 
 PART = 1 << 20
@@ -46,10 +49,12 @@ _LINE = 64
 class Lanes:
     """Makes the lanes of this rank.
 
-    `refusals` has the reason for each rank of this host whose memory this rank cannot write to by its address.
+    `refusals` has the reason for each rank of this host whose memory this rank cannot write to by its address. `verify_budget`
+    limits the memory of a comparison, in bytes.
     """
 
-    def __init__(self, stores: Stores, windows: Windows, refusals: Mapping[int, str]) -> None:
+    def __init__(self, stores: Stores, windows: Windows, refusals: Mapping[int, str], verify_budget: int = BUDGET) -> None:
+        self._verify_budget = verify_budget
         self._stores, self._windows, self._refusals = stores, windows, refusals
 
     def receiving(self, store: Store, sender: int) -> ReceivingLane:
@@ -122,28 +127,34 @@ class Lanes:
             check_reach(address.process, address.address)
             lane.share(_read(parts, store, address), far)
 
-    def source(self, address: StoreHandle) -> Callable[[], Store]:
-        """What gives the source behind an address to the rank of the destination, as it is now.
+    def comparison(self, plan: Plan, address: StoreHandle, destination: HostStore) -> Callable[[Check], None]:
+        """What compares a destination of this rank with the source behind an address, as both are when it is called.
 
-        A small one in pageable memory is read into memory of this process. A larger one is read piece by piece.
+        A small source in pageable memory is read into memory of this process. A larger one is read piece by piece.
 
         Raises:
             RunError: it cannot be mapped although it lies in a window of this host.
         """
-        far = self._stores.reach(address)
-        if isinstance(far, MappedStore) or address.nbytes > PART or not address.address:
-            return lambda: far
-        room = np.empty(address.nbytes, np.uint8)
-        read = access_call(READ, address.process, room.ctypes.data, len(room), np.array([[address.address, len(room)]]))
-        try:
-            read()
-        except RunError:  # it is asked for by messages
-            return lambda: far
-        store = HostStore(room)
+        transfer, far = plan.transfer, self._stores.reach(address)
+        if isinstance(far, MappedStore):
+            return repeated(transfer, far, destination, self._verify_budget)
 
-        def fetched() -> Store:
-            read()
-            return store
+        def by_messages(check: Check) -> None:
+            verify(transfer, FetchedStore(far, transfer), destination, self._verify_budget, check)
+
+        if address.nbytes > PART or not address.address:
+            return by_messages
+        room = np.empty(address.nbytes, np.uint8)
+        fetch = access_call(READ, address.process, room.ctypes.data, len(room), np.array([[address.address, len(room)]]))
+        try:
+            fetch()
+        except RunError:
+            return by_messages
+        compare = repeated(transfer, HostStore(room), destination, self._verify_budget)
+
+        def fetched(check: Check) -> None:
+            fetch()
+            compare(check)
 
         return fetched
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from isoviz.planner import Plan
     from isoviz.runtime.engine.event import Event
     from isoviz.runtime.engine.execution import Execution
-    from isoviz.runtime.protocols import Endpoint
     from isoviz.runtime.ranks.known_plans import KnownPlan
     from isoviz.runtime.ranks.lanes.lane_events import LaneRequest
     from isoviz.runtime.ranks.lanes.lane_submits import LaneSubmits
@@ -158,8 +157,7 @@ class LaneRuns:
                 raise lost_rank(transfer.peer, runtime.gone[transfer.peer])
             handle_waiting_signal()
             time.sleep(_NAP)
-        plan, source = sources.of(number)
-        runtime.devices.verify(plan, cast("Endpoint", source), sources.destination, handle_waiting_signal)
+        sources.compare(number, handle_waiting_signal)
 
     def report(self, plan: Plan, machine: Machine, known: KnownPlan, parts: Sequence[object]) -> Report:
         """The report of a run over a lane, from what all ranks have told.
