@@ -71,12 +71,12 @@ def test_a_lost_proxy_is_one_error_and_the_others_go_on(
         report(f"seconds until all know of a proxy that got {which}", round(found["seconds"], 2))
 
 
-INTERRUPTED = ("relay", "direct", "prepared", "report", "redistribution", "lane")
+INTERRUPTED = ("relay", "direct", "again", "prepared", "report", "redistribution", "lane")
 
 
 @pytest.mark.parametrize(
     "what",
-    ["report,redistribution,lane", *(pytest.param(way, marks=pytest.mark.full) for way in INTERRUPTED)],
+    ["report,again,redistribution,lane", *(pytest.param(way, marks=pytest.mark.full) for way in INTERRUPTED)],
 )
 def test_ctrl_c_at_any_moment_is_a_cancel_for_the_other_ranks(
     what: str, full: bool, report: Callable[[str, object], None]
