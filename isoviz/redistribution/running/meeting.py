@@ -146,14 +146,14 @@ class Meeting:
         self._require_all(slots, interruptible)
 
     def _await(self, slots: Slots, rank: int, interruptible: bool) -> None:
-        again = False
-        while not slots.wait_for(rank, self._turn, again=again):
+        waits = 0
+        while not slots.wait_for(rank, self._turn, waits):
             self._require_all(slots, interruptible)
             if interruptible:
                 handle_waiting_signal()
             for lost, reason in self._engine.gone.items():
                 raise lost_rank(lost, reason)
-            again = True
+            waits += 1
 
     def _require_all(self, slots: Slots, interruptible: bool) -> None:
         """Require that no rank has left: in this turn, or, where nobody leaves before its end, in an earlier one."""

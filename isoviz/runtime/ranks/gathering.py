@@ -166,13 +166,13 @@ class GatheringBySlots(Gathering):
         Raises:
             RankLost: it no longer answers.
         """
-        slots, gone, again = self._slots, self._mailbox.gone, False
-        while not slots.wait_for(rank, stamp, again=again):
+        slots, gone, waits = self._slots, self._mailbox.gone, 0
+        while not slots.wait_for(rank, stamp, waits):
             if rank in gone and not slots.has_told(rank, stamp):
                 raise lost_rank(rank, gone[rank])
             if interruptible:
                 handle_waiting_signal()
-            again = True
+            waits += 1
 
     def _value(self, rank: int, stamp: int, interruptible: bool) -> object:
         data = self._slots.value(rank, stamp)

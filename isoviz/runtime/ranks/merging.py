@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from isoviz.errors import Cancelled, RankError, RankLost
@@ -22,6 +23,7 @@ LEAST_UNCERTAIN = 1e-6
 """Seconds. A report speaks of clocks that agree less."""
 
 
+@lru_cache(maxsize=16)
 def clocks_note(uncertainty: float) -> str:
     """A note for clocks that agree to some seconds."""
     return f"the clocks of the ranks agree to {1e6 * uncertainty:.0f} µs"

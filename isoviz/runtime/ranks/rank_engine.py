@@ -92,7 +92,8 @@ class RankEngine(BaseEngine):
     and `submit`, with the same plans in the same order.
 
     A submitted transfer between two ranks of one host costs no message once its plan has come with the same arrays before, unless
-    `lanes` is false on one of the ranks (`isoviz.runtime.ranks.lanes.lane_submits`).
+    `lanes` is false on one of the ranks (`isoviz.runtime.ranks.lanes.lane_submits`). The same goes for a `run` of a small plan if
+    all ranks share a host.
     """
 
     devices: RankDevices

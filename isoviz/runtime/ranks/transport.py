@@ -34,8 +34,8 @@ class Slots(Protocol):
     def has_told(self, rank: int, stamp: int) -> bool:
         """Whether a rank has told what has this stamp, or something later."""
 
-    def wait_for(self, rank: int, stamp: int, *, again: bool = False) -> bool:
-        """Wait for that, some milliseconds at most. Whether the rank has told it. `again`: this follows such a wait."""
+    def wait_for(self, rank: int, stamp: int, waits: int = 0) -> bool:
+        """Wait for that, some milliseconds at most. Whether it has. It is longer after some `waits` of the kind."""
 
     def value(self, rank: int, stamp: int) -> bytes | None:
         """What a rank has told with a stamp; None if it has told only the stamp.

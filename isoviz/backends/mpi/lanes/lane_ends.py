@@ -228,7 +228,7 @@ class SendingLane:
 
     def has_credit(self, turn: int) -> bool:
         """Whether the credit of a transfer is there, or comes within some microseconds."""
-        return self._page.wait(CREDIT, turn, SPINS, sleeps=False)
+        return self._page.wait(CREDIT, turn, SPINS, sleeps=0)
 
     def stir(self) -> None:
         """Wake a thread that waits for a credit."""

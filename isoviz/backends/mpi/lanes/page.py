@@ -70,8 +70,8 @@ class Words:
                 self._wake(FUTEX, ctypes.c_void_p(self._address + 8 * word), WAKE, _ALL, None, None, 0)
                 return
 
-    def wait(self, word: int, value: int, spins: int, *, sleeps: bool = True) -> bool:
-        """Wait until a word is at least `value`; False if it is not after some milliseconds, or without sleep."""
+    def wait(self, word: int, value: int, spins: int, *, sleeps: int = 1) -> bool:
+        """Wait until a word is at least `value`; False if it is not after `sleeps` times some milliseconds."""
         words = self.words
         for _ in range(spins):
             if words[word] >= value:
@@ -85,7 +85,7 @@ class Words:
             try:
                 seen = words[word]
                 if seen < value:
-                    time = FutexTime(0, int(1e9 * SLEEP))
+                    time = FutexTime(0, int(1e9 * SLEEP) * sleeps)
                     at = ctypes.c_void_p(self._address + 8 * word)
                     self._wait(FUTEX, at, WAIT, ctypes.c_uint32(seen & 0xFFFFFFFF), ctypes.byref(time), None, 0)
             finally:

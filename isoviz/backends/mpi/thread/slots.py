@@ -22,6 +22,8 @@ SLOT = 9 * PAGE
 """Bytes of a slot: a page of words, and two rooms, each with the stamp and the size of its value in front."""
 _TOLD, _ASLEEP, _NOTES = 0, 8, 16
 """The words of a rank: the stamp of what it has told last; whether it sleeps; and what it notes for its own use."""
+_MOST_SLEEPS = 10
+"""Times that a rank sleeps longer than at first: it is woken in any case, unless a rank is lost."""
 _HEAD = struct.Struct("QQ")
 
 
@@ -76,9 +78,9 @@ class Slots(Words):
             fence()
         return True
 
-    def wait_for(self, rank: int, stamp: int, *, again: bool = False) -> bool:
-        """Wait for that, some milliseconds at most. Whether the rank has told it. `again`: this follows such a wait."""
-        return self.wait(self._words_told[rank], stamp, 1 if again else SPINS)
+    def wait_for(self, rank: int, stamp: int, waits: int = 0) -> bool:
+        """Wait for that, some milliseconds at most. Whether it has. It is longer after some `waits` of the kind."""
+        return self.wait(self._words_told[rank], stamp, 1 if waits else SPINS, sleeps=min(1 + waits, _MOST_SLEEPS))
 
     def value(self, rank: int, stamp: int) -> bytes | None:
         """What a rank has told with a stamp; None if it has told only the stamp, or nothing."""

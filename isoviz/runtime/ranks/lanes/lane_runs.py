@@ -8,9 +8,11 @@ this one has ended, and the rank of the source keeps its array until the other o
 from __future__ import annotations
 
 import math
+import threading
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from isoviz.errors import RankError
 from isoviz.runtime.engine.interrupts import handle_waiting_signal
 from isoviz.runtime.ranks.joint_run import JointRun
 from isoviz.runtime.ranks.lanes.lane_events import SubmittedReceiving, SubmittedSending
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from isoviz.runtime.ranks.known_plans import KnownPlan
     from isoviz.runtime.ranks.lanes.lane_events import LaneRequest
     from isoviz.runtime.ranks.lanes.lane_submits import LaneSubmits
+    from isoviz.runtime.ranks.lanes.lane_transfers import LaneRuntime
     from isoviz.runtime.ranks.rank_execution import RankExecution
     from isoviz.runtime.ranks.transport import ClockOffset
     from isoviz.scheduling.work import Work
@@ -88,43 +91,26 @@ class LaneRuns:
 
         The caller defers signals. They are handled while this waits.
         """
-        joined: list[JointRun] = []
-
-        def elsewhere(request: LaneRequest, number: int, event: Event) -> None:
-            joined.append(self._joined(request, number, event, verify=verify))
-
-        number, event = self._submits.start(plan, known, ends, None, elsewhere)
+        other = _Elsewhere(self._runtime, self._submit, verify=verify)
+        number, event = self._submits.start(plan, known, ends, None, other.begin)
         if event is None:
             return number, None
         try:
+            if isinstance(event, SubmittedSending):
+                event.transfer.lane.has_credit(event.turn)  # or nearly: the other rank comes at about the same time
             error = _ended(event)
-            if not joined:
+            run = other.run
+            if run is None:
                 failed = None if error is None else RankPart(self._runtime.rank, number, error=error)
                 return number, failed or self._told(event, verify=verify)
         except BaseException as raised:
             event.cancel()
             event.error()
-            for run in joined:
+            if (run := other.run) is not None:
                 run.give_up(raised)
                 run.close()
             raise
-        return number, self._finish(joined[0], [RankPart(self._runtime.rank)])[0]
-
-    def _joined(self, request: LaneRequest, number: int, event: Event, *, verify: bool) -> JointRun:
-        """Begin a run by messages that was to go over a lane. Its event ends once no byte moves any more."""
-        runtime, (source, destination) = self._runtime, request.ends
-        run = JointRun(runtime.driver, runtime.peers, runtime.devices, verify=verify, tells=False)
-
-        def submit(when_moved: Callable[[Execution], None], _: object) -> RankExecution:
-            def moved(execution: Execution) -> None:
-                when_moved(execution)
-                event.end(execution.error)
-
-            plan = request.plan
-            return self._submit(plan, source, destination, None, True, None, moved, number=number, event=event)
-
-        run.begin(0, submit)
-        return run
+        return number, self._finish(run, [RankPart(self._runtime.rank)])[0]
 
     def _told(self, event: SubmittedSending | SubmittedReceiving, *, verify: bool) -> RankPart | tuple[Any, ...]:
         """What this rank tells once all bytes are in place. It verifies them if it has the destination."""
@@ -153,6 +139,8 @@ class LaneRuns:
         sources, number = transfer.sources, transfer.lane.source
         assert sources is not None, "a submitted transfer uses it"
         while number not in sources:  # the message about it is on its way
+            if sources.has_dropped(number):
+                raise RankError(f"rank {transfer.peer} has let go of the source", rank=transfer.peer)
             if transfer.peer in runtime.gone:
                 raise lost_rank(transfer.peer, runtime.gone[transfer.peer])
             handle_waiting_signal()
@@ -184,6 +172,44 @@ class LaneRuns:
         hops = (HopMeasurement(0, seconds, plan.paths[0].bytes, requests),)
         every_note = (*words, *notes_of(plan, machine))
         return Report(plan, seconds, 0.0, hops, there.verified, every_note, trace, route="lane")
+
+
+class _Elsewhere:
+    """A run that was to go over a lane, by messages. Any thread may begin it; its event ends once no byte moves any more."""
+
+    def __init__(self, runtime: LaneRuntime, submit: Callable[..., RankExecution], *, verify: bool) -> None:
+        self._runtime, self._submit, self._verify = runtime, submit, verify
+        self._run: JointRun | None = None
+        self._begun = threading.Lock()
+        """Held by the thread that begins it."""
+
+    @property
+    def run(self) -> JointRun | None:
+        """The run; None if it went over the lane, or was refused. Its event has ended."""
+        if self._run is None:
+            return None
+        with self._begun:
+            return self._run
+
+    def begin(self, request: LaneRequest, number: int, event: Event) -> None:
+        """Begin it, as `Submit` says."""
+        runtime, (source, destination) = self._runtime, request.ends
+
+        def submit(when_moved: Callable[[Execution], None], _: object) -> RankExecution:
+            def moved(execution: Execution) -> None:
+                when_moved(execution)
+                event.end(execution.error)
+
+            plan = request.plan
+            return self._submit(plan, source, destination, None, True, None, moved, number=number, event=event)
+
+        with self._begun:
+            self._run = JointRun(runtime.driver, runtime.peers, runtime.devices, verify=self._verify, tells=False)
+            try:
+                self._run.begin(0, submit)
+            except BaseException:
+                self._run = None
+                raise
 
 
 def _ended(event: Event) -> BaseException | None:

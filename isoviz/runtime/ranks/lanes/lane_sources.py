@@ -28,6 +28,10 @@ class LaneSources:
     def __contains__(self, number: int) -> bool:
         return number in self._told
 
+    def has_dropped(self, number: int) -> bool:
+        """Whether the sender has told of a source, and let go of it."""
+        return any(later > number for later in list(self._told)) and number not in self._told
+
     def add(self, message: LaneUse) -> None:
         """The sender tells of a source. It has let go of the oldest one if it has many."""
         self._told[message.number] = message
