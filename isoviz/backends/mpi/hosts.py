@@ -103,7 +103,8 @@ def _meet(thread: MpiThread, *, mapped: bool) -> Met:
         if found[here] == found[there] and (words := _refusal_between(here, there, reach))
     }
     processes_here = {rank: process for rank, process in ours.items() if _kept(process, rank in near)}
-    return Met(tuple(found), processes_here, refusals, slots if all(has_slots for *_, has_slots in reach) else ())
+    is_shared = len(set(found)) == 1 and all(has_slots for *_, has_slots in reach)
+    return Met(tuple(found), processes_here, refusals, slots if is_shared else ())
 
 
 def _refusal(told: tuple[int, int | None, bytes, int]) -> str:

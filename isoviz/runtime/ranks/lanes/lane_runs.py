@@ -44,7 +44,7 @@ _NAP = 1e-4
 """Seconds between two looks whether a message has come."""
 
 
-class LanePart(NamedTuple):
+class ToldPart(NamedTuple):
     """What a rank tells of a run over a lane, as `RankPart` does: as a plain tuple, which is quicker to pickle.
 
     Times are on the clock of rank 0; the rank of the destination has none. `requests` are those of the device.
@@ -121,13 +121,13 @@ class LaneRuns:
         own = tuple(dict.fromkeys(notes)), clock.uncertainty
         if isinstance(event, SubmittedSending):
             requests = sum([part.requests for part in event.transfer.lane.parts])
-            return tuple(LanePart(event.number, event.first - clock.offset, event.last - clock.offset, requests, None, *own))
+            return tuple(ToldPart(event.number, event.first - clock.offset, event.last - clock.offset, requests, None, *own))
         if verify:
             try:
                 self._verify(event)
             except Exception as error:  # noqa: BLE001  # the part carries it
                 return RankPart(self._runtime.rank, event.number, error=error)
-        return tuple(LanePart(event.number, math.inf, -math.inf, 0, verify or None, *own))
+        return tuple(ToldPart(event.number, math.inf, -math.inf, 0, verify or None, *own))
 
     def _verify(self, event: SubmittedReceiving) -> None:
         """Compare the destination with the source that the sender has used.
@@ -156,8 +156,8 @@ class LaneRuns:
         error = first_error([part for part in parts if isinstance(part, RankPart)])
         if error is not None:
             raise error
-        number, first, last, requests, _, notes, uncertainty = cast("LanePart", parts[known.sender])
-        there = LanePart(*cast("tuple[Any, ...]", parts[known.receiver]))
+        number, first, last, requests, _, notes, uncertainty = cast("ToldPart", parts[known.sender])
+        there = ToldPart(*cast("tuple[Any, ...]", parts[known.receiver]))
         words = dict.fromkeys((*notes, *there.notes))
         if (clocks := max(uncertainty, there.uncertainty)) > LEAST_UNCERTAIN:
             words[clocks_note(clocks)] = None
