@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from isoviz.runtime.protocols import Check
 
+WAITS, OPENS, OPEN, REFUSED = "waits", "opens", "open", "refused"
+"""Phases of a transfer: it waits for its buffers; a thread opens its stores; they are open, or were; they could not be opened."""
+
 _check: ContextVar[Check | None] = ContextVar("isoviz_opening", default=None)
 
 

@@ -20,7 +20,7 @@ from isoviz.forks import Home
 from isoviz.runtime.engine.asynchronous import EndedRequests, start_request
 from isoviz.runtime.engine.dispatcher import Dispatcher
 from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
-from isoviz.runtime.opening import opening
+from isoviz.runtime.opening import OPEN, OPENS, REFUSED, WAITS, opening
 from isoviz.runtime.trace.trace import RequestSpan
 from isoviz.scheduling.work import Allocate, Finish, Issue, Lease, Recall, Release
 
@@ -142,10 +142,8 @@ class Driver:
         """
         for instruction in instructions:
             if type(instruction) is Allocate:
-                self.executions[instruction.transfer].is_granted = True
-        if self.scheduler.may_stall and not any(
-            execution.is_granted and execution.is_open is None for execution in self.executions.values()
-        ):
+                self.executions[instruction.transfer].phase = OPENS
+        if self.scheduler.may_stall and not any(execution.phase == OPENS for execution in self.executions.values()):
             instructions += self.scheduler.stalled()
         return instructions
 
@@ -181,7 +179,7 @@ class Driver:
             if type(instruction) is Allocate:
                 error = self._opened(execution)
                 with self.lock:
-                    execution.is_open = error is None
+                    execution.phase = OPEN if error is None else REFUSED
                     todo.extendleft(reversed(execution.early))
                     execution.early.clear()
                     todo.extend(self.granted(self._after_opening(execution, error)))
@@ -200,14 +198,14 @@ class Driver:
 
     def _may_begin(self, execution: Execution, issue: Issue, todo: deque[Instruction]) -> bool:
         """Whether the stores of a request are open. Otherwise it comes again after opening, or `todo` gets what follows."""
-        if execution.is_open:
+        if execution.phase == OPEN:
             return True
         with self.lock:
-            if execution.is_open is None:  # another thread is opening the stores
+            if execution.phase in (WAITS, OPENS):  # another thread opens the stores
                 execution.early.append(issue)
-            elif not execution.is_open:
+            elif execution.phase == REFUSED:
                 todo.extend(self.granted(self.scheduler.failed(*issue, "not opened")))
-            return bool(execution.is_open)
+            return execution.phase == OPEN
 
     def _start_all(self, starts: dict[Dispatcher, list[Request]], mine: Dispatcher | None) -> None:
         """Start requests of asynchronous channels, in the threads of their dispatchers. This is the thread of `mine`."""
@@ -286,7 +284,7 @@ class Driver:
         """Carry out a lease in this thread, and give it back."""
         error: BaseException | None = None
         try:
-            if execution.is_open:
+            if execution.phase == OPEN:
                 execution.move_parts(lease.moved)
         except BaseException as raised:  # noqa: BLE001  # any error ends this transfer only
             error = raised
@@ -361,7 +359,7 @@ class Driver:
             if number not in self.executions:
                 return
             execution.stopped = True
-            if execution.is_granted and execution.is_open is None:  # the opening thread cancels it afterwards
+            if execution.phase == OPENS:  # the opening thread cancels it afterwards
                 return
             instructions = self.granted(self.scheduler.cancel(number))
         self.carry_out(instructions)

@@ -13,8 +13,9 @@ from isoviz.errors import Cancelled, RunError
 from isoviz.layouts.recurring import split, split_together
 from isoviz.runtime.bundle_ends import destination_of, received, source_of
 from isoviz.runtime.engine.device_errors import Closing, of_opening, of_request, of_step, require_apart, tidied
-from isoviz.runtime.engine.prepared_plans import MINE, SMALL_REQUEST, PreparedPlan
+from isoviz.runtime.engine.prepared_plans import IN_TURN, MINE, SMALL_REQUEST, PreparedPlan
 from isoviz.runtime.engine.program import bound
+from isoviz.runtime.opening import WAITS
 from isoviz.runtime.trace.report import HopMeasurement
 from isoviz.runtime.trace.spans import Spans
 
@@ -78,10 +79,8 @@ class Execution:
         self.stack = Closing()
         self.source: Endpoint
         self.destination: Endpoint
-        self.is_granted = False
-        """Whether the scheduler has granted the buffers: a thread opens the stores, or has opened them."""
-        self.is_open: bool | None = None
-        """None before the stores are opened; False if opening them failed."""
+        self.phase = WAITS
+        """How far it is with its stores (`isoviz.runtime.opening`)."""
         self.early: list[Issue] = []
         """Requests that were issued before the stores were open."""
         self.stopped = False
@@ -317,8 +316,9 @@ class Execution:
     # ---- parts of a lease
 
     def may_lease(self, loop: PartLoop) -> None:
-        """Let a loop carry out its parts on leased channels. A caller that waits carries out a short transfer itself."""
-        self.loop, self.is_mine = loop, self._waits and self.plan.bytes * len(self.channels) <= MINE
+        """Let a loop carry out its parts on leased channels, in the thread of the caller if that takes a moment."""
+        self.loop = loop
+        self.is_mine = self.plan.bytes * len(self.channels) <= (MINE if self._waits else IN_TURN)
 
     def recall(self) -> None:
         """Let it give its channels back after the part at work."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from isoviz import checks
+from isoviz.runtime.opening import OPENS
 
 if TYPE_CHECKING:
     from isoviz.runtime.engine.execution import Execution
@@ -57,9 +58,8 @@ def watch(
     while not moved.is_set():
         (arrived if progress is not None else moved).wait(_TICK)
         arrived.clear()
-        opening = execution.is_granted and execution.is_open is None  # a cancel takes effect only after opening
-        if token is not None and not opening and token.is_set():
-            cancel()
+        if token is not None and execution.phase != OPENS and token.is_set():
+            cancel()  # while it opens, a cancel takes effect afterwards
         if told != (told := execution.event.bytes_done):
             tell(execution, progress, "move")
     if told != execution.event.bytes_done:

@@ -20,6 +20,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from isoviz.errors import Cancelled, InputError, RankError
+from isoviz.runtime.opening import OPENS
 from isoviz.runtime.ranks.mailbox import lost_rank
 from isoviz.runtime.ranks.messages import Compare, Decline, EagerData, EagerReceipt, Relay, for_others
 from isoviz.runtime.ranks.rank_execution import RankExecution
@@ -109,7 +110,7 @@ class Agreement:
             is_other = is_direct and (execution.work.direct is None or execution.is_eager)
             if not is_other and is_stop:
                 execution.stopped = True
-                if execution.is_granted and execution.is_open is None:  # the opening thread gives it up afterwards
+                if execution.phase == OPENS:  # the opening thread gives it up afterwards
                     execution.verdict = stimulus if execution.work.direct else None
                     return
                 # At once: a request that stops now must not come before what stops it.
@@ -272,7 +273,7 @@ class Agreement:
             return []
         reason = str(lost_rank(gone[0], self._mailbox.gone[gone[0]]))
         execution.stopped = True
-        if execution.is_granted and execution.is_open is None:  # the opening thread gives it up afterwards
+        if execution.phase == OPENS:  # the opening thread gives it up afterwards
             kind = End if execution.receiver == self.rank else Stop
             execution.verdict = kind(execution.number, "failed", reason)
             return []

@@ -17,6 +17,7 @@ import numpy as np
 from isoviz.errors import Cancelled, RankError
 from isoviz.layouts import Box, View, apply, strided_copies
 from isoviz.planner.bundled.bundle import Bundle
+from isoviz.runtime.opening import OPEN, REFUSED
 from isoviz.runtime.ranks.messages import EagerData, EagerReceipt
 from isoviz.runtime.trace.trace import RequestSpan
 from isoviz.scheduling.work import Issue
@@ -76,14 +77,14 @@ class SmallTransfers:
         execution.event.route = "eager"
         try:
             execution.open()
-            execution.is_open = execution.is_granted = True
+            execution.phase = OPEN
         except Exception as error:  # noqa: BLE001  # any error ends this transfer only, on both ranks
-            execution.is_open = False
+            execution.phase = REFUSED
             execution.error = error
         number = execution.number
         if execution.sender == self.rank:
             begun = time.perf_counter()
-            source = _read(execution) if execution.is_open else b""
+            source = _read(execution) if execution.phase == OPEN else b""
             refusal = None if execution.error is None else f"rank {self.rank}: {execution.error}"
             self._mailbox.send(execution.receiver, EagerData(number, execution.digest, source, refusal))
             self._mailbox.call((EagerReceipt, number), execution.receiver, partial(self._answered, execution, begun))

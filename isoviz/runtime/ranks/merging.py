@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from isoviz.errors import Cancelled, RankError, RankLost
+from isoviz.runtime.opening import OPEN
 from isoviz.runtime.trace.report import HopMeasurement, Report, notes_of
 from isoviz.runtime.trace.trace import RequestSpan, Trace, TransferSpan
 
@@ -74,7 +75,7 @@ class RankPart:
             tuple([(hop, measured[hop]) for hop in execution.own_hops]),
             tuple(execution.spans),
             verified,
-            execution.notes if execution.is_open else (),
+            execution.notes if execution.phase == OPEN else (),
             execution.error,
             buffer_seconds=execution.buffer_seconds,
             route=execution.event.route,

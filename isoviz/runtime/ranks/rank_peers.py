@@ -19,6 +19,7 @@ from isoviz.errors import Cancelled, RankError, RankLost
 from isoviz.runtime.engine.dispatcher import Dispatcher
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.peers import Peers
+from isoviz.runtime.opening import OPEN
 from isoviz.runtime.ranks.agreeing import Agreement, last
 from isoviz.runtime.ranks.arbiter import RemoteArbiter
 from isoviz.runtime.ranks.eager import SmallTransfers
@@ -175,7 +176,7 @@ class RankPeers(Peers):
         if type(instruction) is SendArrived:
             send(instruction.rank, Relay(Arrived(*instruction[1:])))
         elif type(instruction) is SendCredit:
-            if transfer.is_open:
+            if transfer.phase == OPEN:
                 digest = transfer.digest if transfer.work.direct else None
                 handles = transfer.exports(instruction.hop)
                 send(instruction.rank, Relay(Credit(*instruction[1:]), handles, digest, lies=transfer.destination.lies))

@@ -31,6 +31,7 @@ from isoviz.runtime.device_bases import BaseChannel, BaseMemory
 from isoviz.runtime.engine.dispatcher import Dispatcher
 from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
 from isoviz.runtime.engine.progress import watch
+from isoviz.runtime.opening import OPEN
 from isoviz.runtime.protocols import Bound
 from isoviz.scheduling.pool import Policy
 
@@ -325,7 +326,7 @@ def test_a_single_request_waits_for_its_turn() -> None:
         assert arrived.wait(120)
         waiting = ThreadPoolExecutor(1, "waiting")
         second = waiting.submit(engine.run, made)
-        assert until(lambda: len(under_way := list(engine._driver.executions.values())) == 2 and under_way[1].is_open)
+        assert until(lambda: len(under_way := list(engine._driver.executions.values())) == 2 and under_way[1].phase == OPEN)
         gate.set()
         assert second.result(120).verified
         first.wait(120)

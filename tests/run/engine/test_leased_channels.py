@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -25,7 +26,7 @@ from isoviz.errors import Cancelled, EngineClosed, RunError
 from isoviz.machines import Channel, ChannelKind, Constant, Limits, Machine, Memory, MemoryKind
 from isoviz.planner import plan_by_path
 from isoviz.runtime import first_come_first_served
-from isoviz.runtime.engine import program
+from isoviz.runtime.engine import execution, program
 from isoviz.runtime.protocols import Bound
 from isoviz.runtime.trace.report import Report
 
@@ -95,7 +96,9 @@ class Stepping(ThisComputer):
 
 
 @pytest.fixture
-def stepping() -> Iterator[tuple[Stepping, Machine, Engine]]:
+def stepping(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Stepping, Machine, Engine]]:
+    """An engine that steps, and hands submitted transfers to another thread also if they are small."""
+    monkeypatch.setattr(execution, "IN_TURN", 0)
     devices, machine = Stepping(), row()
     with Engine(machine, devices) as engine:
         yield devices, machine, engine
@@ -352,27 +355,38 @@ def test_an_equal_transfer_waits(stepping: tuple[Stepping, Machine, Engine]) -> 
     assert devices.parts == 24
 
 
-def test_closed_meanwhile() -> None:
-    devices, machine = Stepping(), row()
+def test_closed_meanwhile(stepping: tuple[Stepping, Machine, Engine]) -> None:
+    devices, machine, engine = stepping
     made = along(machine, 4)
+    closing = threading.Thread(target=engine.close)
+
+    def between(parts: int) -> None:
+        if parts == 5:
+            closing.start()
+            while not engine._driver.is_closed:
+                time.sleep(0.001)
+
+    devices.between = between
+    event = engine.submit(made, *ends(made))
+    assert isinstance(event.error(), Cancelled)
+    closing.join()
+    with pytest.raises(EngineClosed):
+        engine.submit(made, *ends(made))
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_the_caller_carries_out_a_small_one(waits: bool) -> None:
+    devices, machine = Stepping(), row()
+    made, threads = along(machine, 4), set()
+    devices.between = lambda _: threads.add(threading.current_thread())
+    source, destination = ends(made)
     with Engine(machine, devices) as engine:
-        closing = threading.Thread(target=engine.close)
-        given = threading.Event()
-
-        def between(parts: int) -> None:
-            given.wait()
-            if parts == 5:
-                closing.start()
-                while not engine._driver.is_closed:
-                    pass
-
-        devices.between = between
-        event = engine.submit(made, *ends(made))
-        given.set()
-        assert isinstance(event.error(), Cancelled)
-        closing.join()
-        with pytest.raises(EngineClosed):
-            engine.submit(made, *ends(made))
+        if waits:
+            engine.run(made, source, destination)
+        else:
+            assert engine.submit(made, source, destination).done
+    assert threads == {threading.current_thread()}
+    assert (source == destination).all()
 
 
 def test_many_at_once(report: Callable[[str, object], None]) -> None:
@@ -428,7 +442,7 @@ while not event.bytes_done and not event.done:
 
 
 @pytest.mark.few(1)
-@pytest.mark.parametrize("time", range(10))
-def test_the_process_ends_while_a_lane_works(time: int) -> None:
+@pytest.mark.parametrize("turn", range(10))
+def test_the_process_ends_while_a_lane_works(turn: int) -> None:
     done = subprocess.run([sys.executable, "-c", LEFT], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stderr) == (0, "")
