@@ -100,7 +100,7 @@ def measure(repeat: int = 100) -> PlannerTable:
             "16 MiB, 256 MiB, 8 GiB: planning time ÷ predicted time of the transfer",
             f"between GPUs, which hold {room}; what is larger, and direct, between the memories of the CPUs",
             "no program is solved to find a plan; certifying solves the winner's, by bisection and as a linear program",
-            "Isometry (C++): sections 6.3 (1-D) and 4.4 (2-D); in its applications full 12 to 102 µs, simple 2 to 9 µs (6.5)",
+            "Isometry (C++): sections 6.3 (1-D), 4.4 (2-D); its applications, 6.5: full 12 to 102 µs, simple 2 to 9 µs",
             f"full, 64 nodes ÷ 2 nodes: {nodes['1-D']:.2f} in 1-D, {nodes['2-D']:.2f} in 2-D",
             *(
                 f"full {dims} ÷ {name}: {_ratio(row[key])}"
