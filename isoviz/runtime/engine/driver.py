@@ -189,22 +189,29 @@ class Driver:
             elif type(instruction) is Finish:
                 self._finish(execution, instruction)
             elif type(instruction) is Lease:
-                execution.dispatchers[0].put(partial(self._move_parts, execution, instruction))
+                if self._may_begin(execution, instruction, todo):  # its first hops may have ended, and others use their channels
+                    hop = next(hop for hop, count in enumerate(instruction.moved) if count < execution.work.chunks)
+                    execution.dispatchers[hop].put(partial(self._move_parts, execution, instruction))
             elif type(instruction) is Recall:
                 execution.recall()
             else:
                 self.peers.pass_on(execution, instruction)
         self._start_all(starts, dispatcher)
 
-    def _may_begin(self, execution: Execution, issue: Issue, todo: deque[Instruction]) -> bool:
-        """Whether the stores of a request are open. Otherwise it comes again after opening, or `todo` gets what follows."""
+    def _may_begin(self, execution: Execution, given: Issue | Lease, todo: deque[Instruction]) -> bool:
+        """Whether the stores of a request or a lease are open. Else it comes again after opening, or `todo` gets what follows."""
         if execution.phase == OPEN:
             return True
         with self.lock:
             if execution.phase in (WAITS, OPENS):  # another thread opens the stores
-                execution.early.append(issue)
+                execution.early.append(given)
             elif execution.phase == REFUSED:
-                todo.extend(self.granted(self.scheduler.failed(*issue, "not opened")))
+                answer: list[Instruction] = []
+                if type(given) is Issue:
+                    answer = self.scheduler.failed(*given, "not opened")
+                elif type(given) is Lease:
+                    answer = self.scheduler.returned(*given)
+                todo.extend(self.granted(answer))
             return execution.phase == OPEN
 
     def _start_all(self, starts: dict[Dispatcher, list[Request]], mine: Dispatcher | None) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from isoviz.runtime.engine.prepared_plans import HopOfPath
     from isoviz.runtime.engine.program import Lane
     from isoviz.runtime.protocols import CancelToken, Done, Endpoint, Expected, PartLoop, RealChannel, RealMemory, Slot, Store
-    from isoviz.scheduling.work import Issue, Work
+    from isoviz.scheduling.work import Issue, Lease, Work
 
 EXPECTED = 8
 """The first chunks of a path whose copies are expected. Most chunks after them have the same shapes."""
@@ -81,8 +81,8 @@ class Execution:
         self.destination: Endpoint
         self.phase = WAITS
         """How far it is with its stores (`isoviz.runtime.opening`)."""
-        self.early: list[Issue] = []
-        """Requests that were issued before the stores were open."""
+        self.early: list[Issue | Lease] = []
+        """Requests and leases that came before the stores were open."""
         self.stopped = False
         self.outcome = ""
         self.error: BaseException | None = None

@@ -78,8 +78,9 @@ def program_of(plan: Plan, loop: PartLoop) -> Program | None:
         turn, whole, shift, chunks = found
         hops.append((whole, turn, *shift, len(first)))
         least, most = [0, 0], [0, 0]
-        for copies, _ in chunks:
+        for number, (copies, _) in enumerate(chunks):
             first.append(len(rows))
+            turns = (whole - 1 - number) // turn if number < turn else 0  # until its last one
             for copy in copies:
                 ordered = None if isinstance(copy, ListedCopy) else loop.order(copy)
                 if ordered is None:
@@ -89,12 +90,11 @@ def program_of(plan: Plan, loop: PartLoop) -> Program | None:
                     loops += ordered
                 rows.append((copy.source_offset, copy.destination_offset, copy.run, place, len(ordered)))
                 for end, (low, high) in enumerate(copy.spans()):
-                    least[end], most[end] = min(least[end], low), max(most[end], high)
+                    least[end], most[end] = min(least[end], low), max(most[end], high + turns * shift[end])
         first.append(len(rows))
-        turns = max(0, whole - 1) // turn if turn else 0
         if min(least) < 0 or min(shift) < 0:
             return None
-        reaches.append((most[0] + turns * shift[0], most[1] + turns * shift[1]))
+        reaches.append((most[0], most[1]))
         payloads, numbers = (np.array(each, np.int64) for each in zip(*[(sum_, len(own)) for own, sum_ in chunks], strict=True))
         classes.append((whole, turn, payloads, numbers))
     if not rows:

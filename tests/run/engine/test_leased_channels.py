@@ -22,7 +22,7 @@ from isoviz import Bundle, Engine, FieldSpace, IndexSpace, Plan, Transfer, bundl
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.host import kernels
 from isoviz.backends.host.host_memory import HostLoop, Memcpy
-from isoviz.errors import Cancelled, EngineClosed, RunError
+from isoviz.errors import ArrayError, Cancelled, EngineClosed, RunError
 from isoviz.machines import Channel, ChannelKind, Constant, Limits, Machine, Memory, MemoryKind
 from isoviz.planner import plan_by_path
 from isoviz.runtime import first_come_first_served
@@ -353,6 +353,92 @@ def test_an_equal_transfer_waits(stepping: tuple[Stepping, Machine, Engine]) -> 
     assert (source == destination).all()
     assert (here == there).all()
     assert devices.parts == 24
+
+
+@pytest.mark.parametrize("what", ["opens", "fails", "is cancelled"])
+@pytest.mark.parametrize("held", ["_begin", "_opened"])
+def test_leased_before_its_stores_are_open(
+    stepping: tuple[Stepping, Machine, Engine], monkeypatch: pytest.MonkeyPatch, held: str, what: str
+) -> None:
+    """A transfer ends while another thread opens the stores of the next one, which gets the channels."""
+    devices, machine, engine = stepping
+    made = along(machine, 4)
+    (source, destination), (here, there) = ends(made), ends(made, 2)
+    given, ended, events = threading.Event(), threading.Event(), list[Any]()
+    devices.between = lambda _: given.wait()
+    first = engine.submit(made, source, destination)
+    method = getattr(engine._driver, held)
+
+    def waits(execution: Any, *rest: Any) -> Any:
+        given.set()
+        ended.wait()
+        if what == "is cancelled":
+            execution.event.cancel()
+        return method(execution, *rest)
+
+    monkeypatch.setattr(engine._driver, held, waits)
+    there = there[: -CHUNK if what == "fails" else None]
+    thread = threading.Thread(target=lambda: events.append(engine.submit(made, here, there)))
+    thread.start()
+    first.wait()
+    for _ in range(100):  # the thread that has moved it carries out what follows
+        ended.wait(1e-3)
+    ended.set()
+    thread.join()
+    error = events[0].error(timeout=60)
+    if what == "opens":
+        assert error is None
+        assert events[0].route == "lane"
+        assert (here == there).all()
+    else:
+        assert isinstance(error, Cancelled if what == "is cancelled" else ArrayError)
+    monkeypatch.undo()
+    _moves_again(devices, engine, made)
+
+
+def test_its_first_channel_is_leased_to_another_transfer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its first hop has ended and its last one waits. It goes on in a thread of the channel that it needs."""
+    monkeypatch.setattr(execution, "IN_TURN", 0)
+    devices, machine = Stepping(), row(2)
+    names = [memory.name for memory in machine.memories]
+
+    def between(first: int, last: int, chunks: int) -> Plan:
+        over = names[first : last + 1]
+        whole = Transfer.whole(IndexSpace(x=chunks * CHUNK), FieldSpace(v="u1"), over[0], "<F, x>", over[-1], "<F, x>")
+        return plan_by_path(whole, machine, over, chunk=CHUNK)
+
+    both, left, right = between(0, 2, 2), between(0, 1, 4), between(1, 2, 4)
+    begun, ends_now = [threading.Event() for _ in range(2)], [threading.Event() for _ in range(2)]
+    holds = [False, True]
+
+    def held(_: int) -> None:
+        at = "m0" not in threading.current_thread().name
+        if holds[at]:
+            begun[at].set()
+            ends_now[at].wait()
+
+    devices.between = held
+    with Engine(machine, devices) as engine:
+        events = [engine.submit(right, *ends(right))]
+        begun[1].wait()
+        source, destination = ends(both)
+        events.append(engine.submit(both, source, destination))
+        hops = engine._driver.scheduler._transfers[1].xds
+        while hops[0].moved < 2:
+            pass
+        holds[0] = True
+        events.append(engine.submit(left, *ends(left)))
+        begun[0].wait()
+        holds[1] = False
+        ends_now[1].set()
+        try:
+            assert events[1].error(timeout=60) is None
+            assert (source == destination).all()
+            assert not events[2].done
+        finally:
+            ends_now[0].set()
+        for event in events:
+            event.wait()
 
 
 def test_closed_meanwhile(stepping: tuple[Stepping, Machine, Engine]) -> None:
