@@ -309,7 +309,7 @@ class Driver:
                 execution.error = execution.error or error
                 instructions += self.scheduler.failed(execution.number, -1, 0, 0, str(error))
             execution.stopped = execution.stopped or error is not None
-            instructions += self.scheduler.returned(execution.number, moved, again=lane is not None)
+            instructions += self.scheduler.returned(execution.number, moved, again=lane is not None and lane.may_move_again)
             self.granted(instructions)
         self.carry_out(instructions)
 

@@ -11,12 +11,13 @@ turn to the next. It belongs to the plan. A lane binds it to the addresses of a 
 from __future__ import annotations
 
 import atexit
+import threading
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakSet
 
 import numpy as np
 
+from isoviz.forks import in_child
 from isoviz.layouts.copies import ListedCopy
 
 if TYPE_CHECKING:
@@ -167,12 +168,19 @@ class Lane:
         """Let it stop after the part at work; if not `wanted`, no more."""
         self._words[STOP] = wanted
 
+    @property
+    def may_move_again(self) -> bool:
+        """Whether loops may begin: not once the interpreter ends."""
+        return not _ends.is_set()
+
     def move(self) -> Integers:
         """Move parts for a short time. Returns the times of those that were noted: hop, chunk, begin and end in nanoseconds."""
         program, until = self._program, time.perf_counter_ns() + int(1e9 * SLICE)
         tables = program.hops, program.first, program.rows, program.loops
         _moving.add(self)
         try:
+            if not self.may_move_again:
+                self.stop()
             parts = self._loop.move(*tables, self._addresses, self._slots, self._chunks, self._words, until, self._times)
         finally:
             _moving.discard(self)
@@ -195,12 +203,16 @@ def bound(program: Program, loop: PartLoop, stores: Sequence[Sequence[Store]], c
     return Lane(program, loop, stores, chunks, is_timed=is_timed)
 
 
-_moving: WeakSet[Lane] = WeakSet()
+_moving: set[Lane] = set()
 """The lanes whose loops run now."""
+in_child(_moving.clear)
+_ends = threading.Event()
+"""Set when the interpreter ends."""
 
 
 def _stop_all() -> None:
-    """Stop all loops before the interpreter ends: afterwards the memory that they write to is gone."""
+    """Stop all loops before the interpreter ends: afterwards the memory that they write to is gone. No loop begins any more."""
+    _ends.set()
     last = time.monotonic() + 1.0
     while lanes := list(_moving):
         for lane in lanes:

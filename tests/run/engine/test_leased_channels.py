@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import random
 import subprocess
 import sys
@@ -532,3 +533,41 @@ while not event.bytes_done and not event.done:
 def test_the_process_ends_while_a_lane_works(turn: int) -> None:
     done = subprocess.run([sys.executable, "-c", LEFT], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+WATCHED = """
+import atexit, sys, time
+
+def watch():  # it comes after what isoviz has registered
+    program = sys.modules["isoviz.runtime.engine.program"]
+    for _ in range(30):
+        time.sleep(2e-3)
+        if program._moving:
+            print("a loop works", file=sys.stderr)
+            return
+
+atexit.register(watch)
+"""
+
+
+def test_no_loop_begins_once_the_process_ends() -> None:
+    done = subprocess.run([sys.executable, "-c", WATCHED + LEFT], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_child_waits_for_no_loop(stepping: tuple[Stepping, Machine, Engine]) -> None:
+    """The loops that work stay the parent's."""
+    devices, machine, engine = stepping
+    made = along(machine, 2)
+    found = []
+
+    def between(_: int) -> None:
+        if not found and not (child := os.fork()):
+            os._exit(len(program._moving))
+        elif not found:
+            found.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+    devices.between = between
+    engine.run(made, *ends(made))
+    assert found == [0]
