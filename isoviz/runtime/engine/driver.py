@@ -189,14 +189,18 @@ class Driver:
             elif type(instruction) is Finish:
                 self._finish(execution, instruction)
             elif type(instruction) is Lease:
-                if self._may_begin(execution, instruction, todo):  # its first hops may have ended, and others use their channels
-                    hop = next(hop for hop, count in enumerate(instruction.moved) if count < execution.work.chunks)
-                    execution.dispatchers[hop].put(partial(self._move_parts, execution, instruction))
+                self._hand_over(execution, instruction, todo)
             elif type(instruction) is Recall:
                 execution.recall()
             else:
                 self.peers.pass_on(execution, instruction)
         self._start_all(starts, dispatcher)
+
+    def _hand_over(self, execution: Execution, lease: Lease, todo: deque[Instruction]) -> None:
+        """Let a thread of a leased channel carry out a lease. Channels of hops that have ended may be at work for others."""
+        if self._may_begin(execution, lease, todo):
+            hop = next(hop for hop, count in enumerate(lease.moved) if count < execution.work.chunks)
+            execution.dispatchers[hop].put(partial(self._move_parts, execution, lease))
 
     def _may_begin(self, execution: Execution, given: Issue | Lease, todo: deque[Instruction]) -> bool:
         """Whether the stores of a request or a lease are open. Else it comes again after opening, or `todo` gets what follows."""

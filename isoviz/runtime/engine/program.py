@@ -177,13 +177,13 @@ class Lane:
         """Move parts for a short time. Returns the times of those that were noted: hop, chunk, begin and end in nanoseconds."""
         program, until = self._program, time.perf_counter_ns() + int(1e9 * SLICE)
         tables = program.hops, program.first, program.rows, program.loops
-        _moving.add(self)
+        _moving[self] = None
         try:
             if not self.may_move_again:
                 self.stop()
             parts = self._loop.move(*tables, self._addresses, self._slots, self._chunks, self._words, until, self._times)
         finally:
-            _moving.discard(self)
+            _moving.pop(self, None)
         return self._times[:parts]
 
     def gone(self, before: Sequence[int]) -> tuple[int, int, list[int]]:
@@ -203,7 +203,7 @@ def bound(program: Program, loop: PartLoop, stores: Sequence[Sequence[Store]], c
     return Lane(program, loop, stores, chunks, is_timed=is_timed)
 
 
-_moving: set[Lane] = set()
+_moving: dict[Lane, None] = {}
 """The lanes whose loops run now."""
 in_child(_moving.clear)
 _ends = threading.Event()

@@ -551,7 +551,8 @@ atexit.register(watch)
 
 
 def test_no_loop_begins_once_the_process_ends() -> None:
-    done = subprocess.run([sys.executable, "-c", WATCHED + LEFT], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    code = WATCHED + LEFT
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
