@@ -8,7 +8,6 @@ import random
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -451,7 +450,7 @@ def test_closed_meanwhile(stepping: tuple[Stepping, Machine, Engine]) -> None:
         if parts == 5:
             closing.start()
             while not engine._driver.is_closed:
-                time.sleep(0.001)
+                threading.Event().wait(0.001)
 
     devices.between = between
     event = engine.submit(made, *ends(made))
@@ -536,12 +535,12 @@ def test_the_process_ends_while_a_lane_works(turn: int) -> None:
 
 
 WATCHED = """
-import atexit, sys, time
+import atexit, sys, threading
 
 def watch():  # it comes after what isoviz has registered
-    program = sys.modules["isoviz.runtime.engine.program"]
+    program, pause = sys.modules["isoviz.runtime.engine.program"], threading.Event()
     for _ in range(30):
-        time.sleep(2e-3)
+        pause.wait(2e-3)
         if program._moving:
             print("a loop works", file=sys.stderr)
             return
