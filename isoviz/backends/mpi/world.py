@@ -220,6 +220,7 @@ class World:
             self._peers.close()
             self.transport.fence.close()
             self.stores.exported.clear()
+            self.transport.slots = ()
             self.windows.close()
             self.thread.close(clean=clean)
             if not clean:
