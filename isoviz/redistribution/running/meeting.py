@@ -124,7 +124,7 @@ class Meeting:
         If it has yet to come to that turn, it will find that this rank has left.
         """
         turn, gone = self._turn, self._engine.gone
-        while slots.has_told(rank, turn) and not slots.has_told(rank, turn + 1) and slots.noted(rank, _OUT) < turn:
+        while slots.has_told(rank, turn) and not slots.has_told(rank, turn + 1) and slots.notes(_OUT)[rank] < turn:
             if rank in gone:
                 return
             time.sleep(_NAP)
@@ -141,7 +141,7 @@ class Meeting:
         self.is_over = True
 
     def _meet(self, slots: Slots, interruptible: bool) -> None:
-        for rank in range(self._engine.transport.size):
+        for rank in slots.behind(self._turn):
             self._await(slots, rank, interruptible)
         self._require_all(slots, interruptible)
 
@@ -157,7 +157,6 @@ class Meeting:
 
     def _require_all(self, slots: Slots, interruptible: bool) -> None:
         """Require that no rank has left: in this turn, or, where nobody leaves before its end, in an earlier one."""
-        for rank in range(self._engine.transport.size):
-            left = slots.noted(rank, _LEFT) - self._base  # below 0 where it was an earlier meeting
-            if left > 0 and (interruptible or not slots.has_told(rank, self._turn)):
-                raise self._interrupted(left - 1)
+        for rank, left in enumerate(slots.notes(_LEFT)):
+            if left > self._base and (interruptible or not slots.has_told(rank, self._turn)):  # else it was an earlier meeting
+                raise self._interrupted(left - self._base - 1)

@@ -141,8 +141,9 @@ class GatheringBySlots(Gathering):
         try:
             if after >= 0:
                 self._await(after, stamp, interruptible=False)
-            for rank in self._others:
+            for rank in self._slots.behind(stamp):
                 self._await(rank, stamp, interruptible)
+            for rank in self._others:
                 found[rank] = self._value(rank, stamp, interruptible)
         except BaseException:
             self._ignore_all(stamp)

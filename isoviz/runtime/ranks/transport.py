@@ -34,6 +34,9 @@ class Slots(Protocol):
     def has_told(self, rank: int, stamp: int) -> bool:
         """Whether a rank has told what has this stamp, or something later."""
 
+    def behind(self, stamp: int) -> list[int]:
+        """The ranks that have yet to tell that."""
+
     def wait_for(self, rank: int, stamp: int, waits: int = 0) -> bool:
         """Wait for that, some milliseconds at most. Whether it has. It is longer after some `waits` of the kind."""
 
@@ -46,8 +49,8 @@ class Slots(Protocol):
     def note(self, number: int, value: int) -> None:
         """Change note 0 or 1 of this rank: after what it has told before, and before what it reads afterwards."""
 
-    def noted(self, rank: int, number: int) -> int:
-        """A note of a rank; 0 at first."""
+    def notes(self, number: int) -> list[int]:
+        """A note of every rank; 0 at first."""
 
 
 class Transport(Protocol):

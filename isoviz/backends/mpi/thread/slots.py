@@ -35,12 +35,13 @@ class Slots(Words):
 
     def __init__(self, memory: Bytes, rank: int, size: int) -> None:
         starts = [number * SLOT for number in range(size)]
-        self._starts, self._mine = starts, starts[rank]
+        self._rank, self._starts, self._mine = rank, starts, starts[rank]
         others = [start // 8 for number, start in enumerate(starts) if number != rank]
         super().__init__(memory, self._mine // 8 + _ASLEEP, [word + _ASLEEP for word in others])
         self._bytes = memoryview(memory)  # type: ignore[arg-type]  # an array of bytes has a buffer
         self._words_told = [start // 8 + _TOLD for start in starts]
         self._own_word = self._words_told[rank]
+        self._words_noted = [start // 8 + _NOTES for start in starts]
         self._told_by_others = [word + _TOLD for word in others]
         self._stamps = [0, 0]
         """Those of the values in both rooms."""
@@ -78,6 +79,14 @@ class Slots(Words):
             fence()
         return True
 
+    def behind(self, stamp: int) -> list[int]:
+        """The ranks that have yet to tell that."""
+        words = self.words
+        found = [rank for rank, word in enumerate(self._words_told) if words[word] < stamp]
+        if not found and not IS_STRICT:
+            fence()
+        return found
+
     def wait_for(self, rank: int, stamp: int, waits: int = 0) -> bool:
         """Wait for that, some milliseconds at most. Whether it has. It is longer after some `waits` of the kind."""
         return self.wait(self._words_told[rank], stamp, 1 if waits else SPINS, sleeps=min(1 + waits, _MOST_SLEEPS))
@@ -96,9 +105,10 @@ class Slots(Words):
         """Change a note of this rank, 0 or 1: after what it has told before, and before what it reads afterwards."""
         if not IS_STRICT:
             fence()
-        self.words[self._mine // 8 + _NOTES + number] = value
+        self.words[self._words_noted[self._rank] + number] = value
         fence()
 
-    def noted(self, rank: int, number: int) -> int:
-        """A note of a rank."""
-        return self.words[self._starts[rank] // 8 + _NOTES + number]
+    def notes(self, number: int) -> list[int]:
+        """A note of every rank."""
+        words = self.words
+        return [words[word + number] for word in self._words_noted]
