@@ -62,7 +62,7 @@ def random_runs(world: World, seed: str, count: int) -> dict[str, Any]:
         for number in range(count):
             here = rng.randrange(world.size)
             ends = here, (here + rng.randrange(1, world.size)) % world.size
-            case = RunCase(world, engine, direct_plan(rng, machine, world.size, ends, rng.choice((6, 40, 200, 300))), number)
+            case = RunCase(world, engine, direct_plan(rng, machine, world.size, ends, rng.choice((6, 40, 200, 300, 700))), number)
             kept = [case.source, case.source if case.source is None else case.source.copy()]
             for turn in range(16):
                 late, who, seconds = rng.random(), rng.randrange(world.size), rng.choice((1e-4, 1e-3, 2 * PATIENCE))
@@ -96,6 +96,9 @@ def some_plans(engine: RankEngine) -> dict[str, Plan]:
         kind = name[:3]
         ends = Instance(f"node0.{kind}", space, fields, here), Instance(f"node1.{kind}", space, fields, there)
         found[name] = engine.agreed(partial(plan, Transfer(*ends, **options), engine.machine, "direct"))
+    much = Instance("node0.sys", IndexSpace(x=512, y=512), fields, "<F, x, y>"), Instance("node1.sys", space, fields, "<F, x, y>")
+    rows = Transfer(*much, shape=(40, 4), source_origin=(7, 300), destination_origin=(0, 5))
+    found["sys rows of much"] = engine.agreed(partial(plan, rows, engine.machine, "direct"))
     return found
 
 

@@ -25,7 +25,7 @@ def test_random_plans(ranks: int, full: bool, report: Callable[[str, object], No
 def test_reports_say_the_same() -> None:
     """But for times and the route."""
     found = run_json(2, SCRIPT, "reports", "reports", "1", seconds=200)
-    assert found["different"] == {} and found["same"] == 12
+    assert found["different"] == {} and found["same"] == 14
     assert found["routes"][1] == ["lane"] and "lane" not in found["routes"][0]
 
 

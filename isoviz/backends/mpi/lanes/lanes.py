@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from isoviz.backends.pages import PAGE
 from isoviz.backends.verify import BUDGET, repeated, verify
 from isoviz.errors import RunError
 from isoviz.layouts.recurring import shifted, split_together
+from isoviz.runtime.device_bases import BaseStore
 from isoviz.runtime.ranks.rank_execution import FetchedStore
 from isoviz.units import format_bytes
 
@@ -135,28 +137,45 @@ class Lanes:
         Raises:
             RunError: it cannot be mapped although it lies in a window of this host.
         """
-        transfer, far = plan.transfer, self._stores.reach(address)
+        transfer, budget = plan.transfer, self._verify_budget
+        far = self._stores.reach(address)
         if isinstance(far, MappedStore):
-            return repeated(transfer, far, destination, self._verify_budget)
+            return repeated(transfer, far, destination, budget)
+        with suppress(RunError):  # it is asked for by messages
+            check_reach(address.process, address.address)
+            if address.nbytes <= PART:
+                room = np.empty(address.nbytes, np.uint8)
+                fetch = _reading(address, 0, room)
+                fetch()
+                return partial(_after, fetch, repeated(transfer, HostStore(room), destination, budget))
+            far = _FarMemory(address)
 
-        def by_messages(check: Check) -> None:
-            verify(transfer, FetchedStore(far, transfer), destination, self._verify_budget, check)
+        def compare(check: Check) -> None:
+            verify(transfer, FetchedStore(far, transfer), destination, budget, check)
 
-        if address.nbytes > PART or not address.address:
-            return by_messages
-        room = np.empty(address.nbytes, np.uint8)
-        fetch = access_call(READ, address.process, room.ctypes.data, len(room), np.array([[address.address, len(room)]]))
-        try:
-            fetch()
-        except RunError:
-            return by_messages
-        compare = repeated(transfer, HostStore(room), destination, self._verify_budget)
+        return compare
 
-        def fetched(check: Check) -> None:
-            fetch()
-            compare(check)
 
-        return fetched
+class _FarMemory(BaseStore):
+    """Memory of another process of this host, to read."""
+
+    def __init__(self, handle: StoreHandle) -> None:
+        self.nbytes, self._handle = handle.nbytes, handle
+
+    def read(self, offset: int, nbytes: int) -> Bytes:
+        found = np.empty(nbytes, np.uint8)
+        _reading(self._handle, offset, found)()
+        return found
+
+
+def _reading(end: StoreHandle, offset: int, room: Bytes) -> Callable[[], None]:
+    """The call that reads bytes of a store of another process into an array."""
+    return access_call(READ, end.process, room.ctypes.data, len(room), np.array([[end.address + offset, len(room)]]))
+
+
+def _after(first: Callable[[], None], compare: Callable[[Check], None], check: Check) -> None:
+    first()
+    compare(check)
 
 
 def _parts_of(copies: Sequence[StridedCopy], *, is_mapped: bool) -> list[Sequence[StridedCopy]]:
