@@ -250,6 +250,7 @@ class Helpers:
             return found
         if not 0 <= rank < self._exchange.thread.size:
             raise InputError(f"rank {rank}: expected 0 to {self._exchange.thread.size - 1}")
+        self._check(rank)
         if not are_shared():
             raise RunError("this system has no futexes, which helpers need")
         if rank != self._rank and not self._stores.shares_host(rank):
@@ -376,5 +377,7 @@ class Helpers:
         if not self._home.is_here:
             return
         with self._starting:
-            if self._helper is not None:
-                self._helper.close()
+            helper, self._helper = self._helper, None
+            if helper is not None:
+                helper.close()
+        self._clients.clear()  # and with them the memory of other ranks
