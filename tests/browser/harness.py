@@ -339,9 +339,9 @@ class Notebook:
         return grid
 
     def drawing(self, side: str) -> Drawing:
-        """The pixels of the picture of an end, once it has been drawn."""
+        """The pixels of the picture of an end, by address or by index as it is now, once it has been drawn."""
         self.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-        canvas = self.memory(side).locator("canvas").first
+        canvas = self.memory(side).or_(self.end(side).get_by_test_id("linearization-grid")).first.locator("canvas").first
         return Drawing(str(canvas.evaluate("canvas => canvas.toDataURL()")))
 
     def settled(self) -> None:

@@ -144,10 +144,8 @@ def assert_readable(notebook: harness.Notebook) -> None:
     assert notebook.page.evaluate("window.smallest ?? Infinity") >= 11.99, "a canvas has smaller text"
 
 
-def assert_on_one_screen(notebook: harness.Notebook, tapes: bool = False) -> None:
-    """Bar, Run, predicted time, journey, and chips and picture of both ends are inside of what is seen of the notebook; where
-    `tapes`, their memory tapes as well.
-    """
+def assert_on_one_screen(notebook: harness.Notebook) -> None:
+    """Bar, Run, predicted time, journey, and chips and memory of both ends are inside of what is seen of the notebook."""
     notebook.to_top()
     window = box_of(notebook.page.locator(".jp-WindowedPanel-outer").first)
     parts: dict[str, Locator] = {
@@ -160,8 +158,6 @@ def assert_on_one_screen(notebook: harness.Notebook, tapes: bool = False) -> Non
         parts[f"{side} chips"] = notebook.part(f"layout-editor-{side}").locator(".iv-edit-chips")
         parts[f"{side} text"] = notebook.part(f"{side}-layout")
         parts[f"{side} memory"] = notebook.memory(side)
-        if tapes:
-            parts[f"{side} tape"] = notebook.part(f"tape-{side}")
     outside = {}
     for name, part in parts.items():
         box = box_of(part)
@@ -361,7 +357,7 @@ def test_all_that_matters_is_on_one_screen(desk: harness.Notebook, theme: str, s
     desk.to_top()
     desk.at_rest()
     desk.picture(f"screen-{screen}-1280-{theme.lower()}")
-    assert_on_one_screen(desk, tapes=screen == "first")
+    assert_on_one_screen(desk)
     assert_readable(desk)
     desk.page.set_viewport_size({"width": 1920, "height": 1080})
     desk.at_rest()

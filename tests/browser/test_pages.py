@@ -210,7 +210,7 @@ def test_nothing_is_cut_at_any_width(opened: Callable[..., Page], name: str, ful
     for place in ("hop-0", "stop-0"):
         page.set_viewport_size({"width": 1280, "height": 900})
         page.get_by_test_id(place).first.click()
-        for width in sorted({*range(480, 1601, 20 if full else 160), *range(920, 1041, 20)}):
+        for width in sorted({*range(320, 1601, 20 if full else 160), *range(920, 1041, 20)}):
             page.set_viewport_size({"width": width, "height": 900})
             page.evaluate("() => new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
             if found := page.evaluate(_CUT):

@@ -80,3 +80,8 @@ def test_random_clicks_break_nothing(desk: harness.Notebook, full: bool) -> None
     assert int(desk.explorer.get_attribute("data-revision") or 0) > before
     desk.to_top()
     desk.picture("random-clicks")
+    # A key beside the explorer may have been JupyterLab's: its search would lie over the next explorer.
+    search = desk.page.locator(".jp-DocumentSearch-overlay")
+    if search.count():
+        search.locator(".jp-DocumentSearch-input").first.press("Escape")
+        search.wait_for(state="detached")

@@ -67,7 +67,9 @@ def test_a_candidate_is_pointed_at_and_taken(explorer: harness.Notebook) -> None
     explorer.part("take-path").click()
     explorer.part("by-hand").wait_for()
     explorer.settled()
-    expect(explorer.part("journey").locator("[data-testid^=hop-]")).to_have_count(hops)
+    expect(explorer.part("by-hand").locator(".iv-hand-hop")).to_have_count(hops)
+    expect(explorer.part("journey").get_by_test_id(f"stop-{hops}")).to_be_visible()  # hops may be folded, its end is not
+    expect(explorer.part("journey").get_by_test_id(f"stop-{hops + 1}")).to_have_count(0)
     expect(explorer.part("leading")).to_contain_text("by hand")
 
     # Hop by hop: the last ones away, up to the one that reached the destination, then another way there by the keyboard.

@@ -2,6 +2,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { Figures } from "#app/bar.tsx";
+import { type Column, Table } from "#lib/table.tsx";
 import { type PaneProps, paneOf, tabPanes } from "#model/pane.ts";
 import type { PageLine, PagePart } from "#model/types.ts";
 import { formatRate, formatSeconds } from "#model/units.ts";
@@ -134,35 +135,23 @@ function Section({
 
 function Lines({ lines }: { lines: readonly PageLine[] }): JSX.Element {
   const most = Math.max(...lines.map((line) => line.seconds)) || 1;
+  const columns: readonly Column<PageLine>[] = [
+    { title: "Transfer", cell: (line) => line.name, names: true },
+    { title: "Time", cell: (line) => formatSeconds(line.seconds), number: true },
+    { title: () => <Term name="throughput">Rate</Term>, cell: (line) => formatRate(line.rate), number: true },
+    {
+      title: "time, drawn",
+      cell: (line) => <span class="iv-measure iv-measure-measured" style={{ width: `${(100 * line.seconds) / most}%` }} />,
+      drawn: { cells: "iv-measures", head: "iv-measures-head" },
+    },
+  ];
   return (
-    <table class="iv-table iv-page-lines">
-      <caption class="iv-hidden">Times of the whole transfer</caption>
-      <thead>
-        <tr>
-          <th scope="col">Transfer</th>
-          <th scope="col" class="iv-number">
-            Time
-          </th>
-          <th scope="col" class="iv-number">
-            <Term name="throughput">Rate</Term>
-          </th>
-          <th scope="col" class="iv-measures-head">
-            time, drawn
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {lines.map((line) => (
-          <tr key={line.name}>
-            <th scope="row">{line.name}</th>
-            <td class="iv-number">{formatSeconds(line.seconds)}</td>
-            <td class="iv-number">{formatRate(line.rate)}</td>
-            <td class="iv-measures" aria-hidden="true">
-              <span class="iv-measure iv-measure-measured" style={{ width: `${(100 * line.seconds) / most}%` }} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <Table
+      caption="Times of the whole transfer"
+      columns={columns}
+      rows={lines}
+      keyOf={(line) => line.name}
+      tableClass="iv-page-lines"
+    />
   );
 }

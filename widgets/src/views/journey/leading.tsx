@@ -1,7 +1,9 @@
 // The sentence that leads, at the top of all that is about a plan. Where there is no plan, this is the one place that says so.
 import "./leading.css";
-import type { JSX } from "preact";
-import { type Aim, leadingPhrases, type Piece } from "#model/leading.ts";
+import { type ComponentChildren, Fragment, type JSX } from "preact";
+import { useRef } from "preact/hooks";
+import { useSize } from "#lib/hooks.ts";
+import { type Aim, type Link, leadingPhrases, type Piece } from "#model/leading.ts";
 import { useSelection } from "#model/selection.ts";
 import type { Snapshot } from "#model/types.ts";
 import { useView } from "#model/view.ts";
@@ -15,37 +17,59 @@ export function Leading({ openTab }: { openTab?: (tab: string) => void }): JSX.E
   const { settled, step } = snapshot.frame;
   const go = (aim: Aim): void => ("hop" in aim ? select({ hop: aim.hop }) : openTab?.(aim.tab));
   const phrases = plan === null ? [] : leadingPhrases(plan, snapshot, snapshot.settings);
-  if (plan === null || (stale && settled)) {
-    const why = settled ? whyNot(snapshot, plan !== null) : "";
-    return (
-      <p class="iv-leading iv-leading-none" title={why}>
-        {/* The sentence about the last plan keeps its room: nothing below moves while a mistake is typed and mended. */}
-        <span class="iv-leading-last" aria-hidden="true">
-          {phrases.map((phrase) => phrase.map((piece) => (typeof piece === "string" ? piece : piece.text)).join("")).join(" · ")}
-        </span>
-        <span class="iv-leading-now" data-testid="no-plan">
-          {settled ? "There is no plan." : `${step || "Planning"}…`}
-          {settled && <span class="iv-leading-why">{why}</span>}
-        </span>
-      </p>
-    );
-  }
+  if (plan === null || (stale && settled))
+    return <Instead last={phrases}>{settled ? <WhyNot old={plan !== null} /> : `${step || "Planning"}…`}</Instead>;
   return (
     <p class={`iv-leading${stale ? " iv-stale" : ""}`} data-testid="leading">
-      {phrases.map((phrase, place) => (
-        <span key={place}>
-          {place > 0 && " · "}
-          {phrase.map((piece, at) => (
-            <Part key={at} piece={piece} go={go} still={openTab === undefined} />
-          ))}
-        </span>
-      ))}
+      <Phrases phrases={phrases} part={(piece) => <Part piece={piece} go={go} still={openTab === undefined} />} />
     </p>
   );
 }
 
-function Part({ piece, go, still }: { piece: Piece; go: (aim: Aim) => void; still: boolean }): JSX.Element {
-  if (typeof piece === "string") return <>{piece}</>;
+/** What is said in place of the sentence. `last`, the sentence about the last plan, keeps its room: nothing below moves while a
+ * mistake is typed and mended. What has no room there stands beside the control that is to be corrected.
+ */
+function Instead({ last, children }: { last: readonly (readonly Piece[])[]; children: ComponentChildren }): JSX.Element {
+  const { faults } = useView().snapshot;
+  const room = useRef<HTMLSpanElement>(null);
+  const { height } = useSize(room);
+  const beside = Object.keys(faults.problems).some((control) => control !== "transfer");
+  const line = room.current === null ? 0 : Number.parseFloat(getComputedStyle(room.current).lineHeight);
+  const lines = beside && height > 0 ? Math.round(height / line) : undefined;
+  return (
+    <p class="iv-leading iv-leading-none" title={whyNot(faults)}>
+      <span class="iv-leading-last" aria-hidden="true" ref={room}>
+        <Phrases phrases={last} part={(piece) => <b class="iv-leading-link">{piece.text}</b>} />
+      </span>
+      <span class="iv-leading-now" data-testid="no-plan" style={{ "-webkit-line-clamp": lines }}>
+        {children}
+      </span>
+    </p>
+  );
+}
+
+function Phrases({
+  phrases,
+  part,
+}: {
+  phrases: readonly (readonly Piece[])[];
+  part: (piece: Link) => ComponentChildren;
+}): JSX.Element {
+  return (
+    <>
+      {phrases.map((phrase, place) => (
+        <span key={place}>
+          {place > 0 && " · "}
+          {phrase.map((piece, at) => (
+            <Fragment key={at}>{typeof piece === "string" ? piece : part(piece)}</Fragment>
+          ))}
+        </span>
+      ))}
+    </>
+  );
+}
+
+function Part({ piece, go, still }: { piece: Link; go: (aim: Aim) => void; still: boolean }): JSX.Element {
   const { aim, name, text } = piece;
   const measured = name === "figure-measured" ? " iv-leading-measured" : "";
   if (still && "tab" in aim)
@@ -64,8 +88,20 @@ function Part({ piece, go, still }: { piece: Piece; go: (aim: Aim) => void; stil
 const titleOf = (aim: Aim): string =>
   "hop" in aim ? "Select this hop" : aim.tab === "run" ? "See what was measured" : "See the time, step by step";
 
-/** Why there is no plan; `old` says that an older one stays in sight. */
-function whyNot({ faults }: Snapshot, old: boolean): string {
-  const problem = (faults.problems.transfer ?? Object.values(faults.problems)[0])?.message ?? "";
-  return `${problem}${old ? `${/[.?!]$/.test(problem) || problem === "" ? "" : "."} The last plan stays below.` : ""}`;
+/** That there is no plan, and why; `old`: an older one stays in sight. */
+function WhyNot({ old }: { old: boolean }): JSX.Element {
+  return (
+    <>
+      There is no plan.
+      <span class="iv-leading-why">
+        {old && "The last plan stays below. "}
+        {whyNot(useView().snapshot.faults)}
+      </span>
+    </>
+  );
+}
+
+function whyNot({ problems }: Snapshot["faults"]): string {
+  const told = (problems.transfer ?? Object.values(problems)[0])?.message ?? "";
+  return told === "" || /[.?!]$/.test(told) ? told : `${told}.`;
 }
