@@ -226,6 +226,7 @@ def test_the_first_chunks_only(stepping: tuple[Stepping, Machine, Engine]) -> No
 
 def test_python_does_the_same_for_4_and_400_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program, "SLICE", 60.0)
+    monkeypatch.setattr(execution, "IN_TURN", 1 << 30)  # both in this thread
     machine = row(4)
     counts = []
     with Engine(machine) as engine:
