@@ -187,6 +187,19 @@ def test_who_decides_otherwise_gets_the_same_bytes() -> None:
         assert (source == destination).all()
 
 
+@pytest.mark.parametrize("rest", [1, 4095])
+def test_the_last_chunk_may_be_shorter(rest: int) -> None:
+    machine = row()
+    names = [memory.name for memory in machine.memories]
+    whole = Transfer.whole(IndexSpace(x=10 * CHUNK + rest), FieldSpace(v="u1"), names[0], "<F, x>", names[-1], "<F, x>")
+    made = plan_by_path(whole, machine, names, chunk=CHUNK)
+    assert made.chunk_count == 11
+    source, destination = ends(made)
+    with Engine(machine) as engine:
+        assert engine.run(made, source, destination).route == "lane"
+    assert (source == destination).all()
+
+
 @pytest.mark.parametrize("hops", [1, 3])
 def test_bundles_go_in_lanes(hops: int) -> None:
     """Lists of arrays and single arrays; chunks hold several members, and parts of one."""
