@@ -115,9 +115,12 @@ class ChannelTimer:
         raise NeverTogether(f"{' and '.join(dict.fromkeys(job.channel for job in jobs))}: never worked at the same time")
 
     def _plan_seconds(self, machine: Machine, plan: Plan, is_short: bool = False) -> float:
-        """The seconds of a plan, after a run that does not count where it is short or has a memory of a GPU."""
+        """The seconds of a plan, after a run that does not count where it is short or has a memory of a GPU.
+
+        A scheduler decides about each request, as beside other transfers and beside channels that no lane has.
+        """
         runs = 2 if is_short or (self.gpus is not None and any(map(self.gpus.has, plan.memories))) else 1
-        with BaseEngine(machine, _TimerDevices(self)) as engine:
+        with BaseEngine(machine, _TimerDevices(self), lanes=False) as engine:
             return [engine.run(plan, *self._ends(plan), verify=False).seconds for _ in range(runs)][-1]
 
     def _ends(self, plan: Plan) -> tuple[Any, Any]:

@@ -1,7 +1,7 @@
 """Leases: a transfer that is alone on all of its channels moves chunk after chunk without asking the scheduler.
 
-The channels are lent to it, so no other transfer issues requests there. A transfer of a lower priority waits anyway, and one that
-comes later waits, as it would behind an earlier transfer. One of a higher priority recalls the lease.
+The channels are lent to it, so no other transfer issues requests there. A transfer of a lower priority waits anyway. One that the
+channel may have to serve now recalls the lease: then the scheduler decides again about each request.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isoviz.errors import InputError
-from isoviz.scheduling.pool import RUNS, TransferState, highest_priority_first
+from isoviz.scheduling.pool import RUNS, TransferState
 from isoviz.scheduling.work import Lease, Recall
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def lease(transfer: TransferState, out: list[Instruction]) -> bool:
     """
     channels = unfinished_channels(transfer)
     transfer.waits_for_lease = False
-    if not all(channel.serves_only(transfer) for channel in channels):
+    if not all(channel.may_be_leased and channel.serves_only(transfer) for channel in channels):
         return False
     if transfer.in_flight:
         transfer.waits_for_lease = True
@@ -46,11 +46,9 @@ def lease(transfer: TransferState, out: list[Instruction]) -> bool:
 
 
 def recall(channel: ChannelState, out: list[Instruction]) -> None:
-    """Recall the lease of a channel if it has to serve a higher priority."""
+    """Recall the lease of a channel if it may have to serve another transfer."""
     holder = channel.borrower
-    if type(holder) is not TransferState or holder.recalled or channel.policy is not highest_priority_first:
-        return
-    if channel.top is not None and channel.top > holder.priority:
+    if type(holder) is TransferState and not holder.recalled and not channel.serves_only(holder):
         holder.recalled = True
         out.append(Recall(holder.number))
 

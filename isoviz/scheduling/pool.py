@@ -307,12 +307,15 @@ class ChannelState:
         """Whether it has no unfinished XD and no request in flight."""
         return self.top is None and not self.in_flight and self.borrower is None
 
+    @property
+    def may_be_leased(self) -> bool:
+        """Whether nobody has it, and no policy of the caller wants to be asked."""
+        return self.borrower is None and self.choose is self.policy
+
     def serves_only(self, transfer: TransferState) -> bool:
-        """Whether all unfinished XDs that it may choose from belong to one transfer. A policy of the caller wants to be asked."""
-        if self.borrower is not None or self.choose is not self.policy or self.top is None:
-            return False
-        by_priority = self.policy is highest_priority_first  # then lower priorities wait
-        levels = (self.levels[self.top],) if by_priority else self.levels.values()
+        """Whether all unfinished XDs that it may choose from belong to one transfer."""
+        by_priority = self.policy is highest_priority_first and self.top is not None  # then lower priorities wait
+        levels = (self.levels[self.top],) if by_priority else self.levels.values()  # type: ignore[index]  # it is not None
         return all(xd.transfer is transfer for level in levels for xd in level.unfinished)
 
     def waiting(self) -> tuple[XD, ...]:

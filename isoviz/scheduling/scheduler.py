@@ -11,8 +11,8 @@ simulator, the engine and the ranks drive the same scheduler, so a simulation sh
 - A channel serves only the highest priority that has an unfinished XD there. Among the XDs of that priority, it serves the first
   come that can continue. Lower priorities wait, even if the channel is idle. A transfer that waits for buffers lends its priority
   to the transfers that hold them.
-- A transfer that is alone on all of its channels may lease them: it moves chunk after chunk without asking. A more urgent one
-  recalls the lease, and the scheduler goes on from there.
+- A transfer that is alone on all of its channels may lease them: it moves chunk after chunk without asking. Another transfer that
+  a channel may have to serve recalls the lease, and the scheduler goes on from there.
 """
 
 from __future__ import annotations

@@ -104,19 +104,20 @@ class Leasing:
                     self.running.remove(number)
                 known.state = "over"
         self.judge.alive = {n: known for n, known in self.known.items() if known.state != "over"}
-        if self.case.by_priority:
-            self._recalls_are_due()
+        self._recalls_are_due()
 
     def _recalls_are_due(self) -> None:
-        """Nobody keeps a channel for itself that a more urgent transfer waits for."""
+        """Nobody keeps a channel for itself that another transfer may be served by."""
         for number in self.leases:
             if self.known[number].state == "running" and number not in self.recalled:
                 mine = self.channels(number)
                 rivals = [other for other in self.running if other != number and mine & self.channels(other)]
                 urgency = self.judge.effective(self.known[number])
                 assert all(
-                    self.judge.effective(self.known[other]) <= urgency for other in rivals if self.known[other].state == "running"
-                ), f"{number} keeps its channels from a more urgent one of {rivals}"
+                    self.case.by_priority and self.judge.effective(self.known[other]) < urgency
+                    for other in rivals
+                    if self.known[other].state == "running"
+                ), f"{number} keeps its channels from one of {rivals}"
 
     def stop(self, number: int, stimulus: Stimulus) -> None:
         if number in self.known and self.known[number].state in ("waiting", "running"):

@@ -355,18 +355,32 @@ def test_a_more_urgent_transfer_goes_first(stepping: tuple[Stepping, Machine, En
     assert devices.parts == 3 * (8 + 2), "each part is moved once"
 
 
-def test_an_equal_transfer_waits(stepping: tuple[Stepping, Machine, Engine]) -> None:
+def test_an_equal_transfer_is_served_meanwhile(stepping: tuple[Stepping, Machine, Engine]) -> None:
+    """It recalls the lease, and does not wait for the end of a long transfer."""
     devices, machine, engine = stepping
-    made = along(machine, 4)
-    (source, destination), (here, there) = ends(made), ends(made, 2)
+    long, short = along(machine, 3000), along(machine, 1)
+    (source, destination), (here, there) = ends(long), ends(short, 2)
     events: list[Any] = []
-    devices.between = lambda parts: events.append(engine.submit(made, here, there)) if parts == 3 and not events else None
-    first = engine.submit(made, source, destination)
+    arrived: list[int] = []
+    told = threading.Event()
+
+    def note(_: object) -> None:
+        arrived.append(first.bytes_done)
+        told.set()
+
+    def between(parts: int) -> None:
+        if parts == 3 and not events:
+            events.append(engine.submit(short, here, there))
+            events[0].add_done_callback(note)
+
+    devices.between = between
+    first = engine.submit(long, source, destination)
     first.wait()
     events[0].wait()
+    told.wait()
     assert (source == destination).all()
     assert (here == there).all()
-    assert devices.parts == 24
+    assert arrived[0] < long.bytes
 
 
 @pytest.mark.parametrize("what", ["opens", "fails", "is cancelled"])
