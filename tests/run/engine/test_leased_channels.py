@@ -99,7 +99,7 @@ class Stepping(ThisComputer):
 def stepping(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Stepping, Machine, Engine]]:
     """An engine that steps, and hands submitted transfers to another thread also if they are small."""
     monkeypatch.setattr(execution, "IN_TURN", 0)
-    devices, machine = Stepping(), row()
+    devices, machine = Stepping(), row(chunk=1 << 20)
     with Engine(machine, devices) as engine:
         yield devices, machine, engine
         assert engine.held_bytes == 0
@@ -358,7 +358,8 @@ def test_a_more_urgent_transfer_goes_first(stepping: tuple[Stepping, Machine, En
 def test_an_equal_transfer_is_served_meanwhile(stepping: tuple[Stepping, Machine, Engine]) -> None:
     """It recalls the lease, and does not wait for the end of a long transfer."""
     devices, machine, engine = stepping
-    long, short = along(machine, 3000), along(machine, 1)
+    large = 1 << 16  # bytes of a chunk: requests of that size have a thread for each channel
+    long, short = along(machine, 300, chunk=large), along(machine, 1, chunk=large)
     (source, destination), (here, there) = ends(long), ends(short, 2)
     events: list[Any] = []
     arrived: list[int] = []
