@@ -152,7 +152,12 @@ class PutWindow:
     def with_address(self, handle: StoreHandle, use: Any) -> None:
         """Call `use` in the MPI thread with the address of a store, or with an exception."""
         if handle.window is None:
-            use(RunError("the destination lies in no window of its rank"))
+            where = (
+                "the arrays of the bundle lie in several windows"
+                if handle.pieces
+                else "the destination lies in no window of its rank"
+            )
+            use(RunError(where))
             return
         if self.window is None:
             self.exchange.request(

@@ -9,9 +9,8 @@ from isoviz.backends.mpi.channels.carrying import RankParts, carries
 from isoviz.backends.mpi.channels.cutting import pieces
 from isoviz.backends.mpi.channels.datatypes import datatype
 from isoviz.backends.mpi.channels.runs import LONGEST
-from isoviz.backends.mpi.channels.window_copy import WindowCopy
 from isoviz.backends.mpi.channels.writing import bytes_of, handle_of, require_inside
-from isoviz.backends.mpi.stores import MappedPieces, RemoteStore
+from isoviz.backends.mpi.stores import RemoteStore
 from isoviz.errors import RunError
 from isoviz.machines import ChannelKind
 from isoviz.runtime.device_bases import AsynchronousChannel
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
 class Put(AsynchronousChannel):
     """MPI Put of all bytes, and a Flush: then they are in place. MPI converts by datatypes. For comparison.
 
-    The Flush holds up the MPI thread. If the other rank is stopped meanwhile, this rank waits, too. A Put reaches one window
-    only: where the arrays of a bundle lie in several, the copy kernels write to them.
+    The Flush holds up the MPI thread. If the other rank is stopped meanwhile, this rank waits, too.
     """
 
     takes_lists = True
@@ -39,9 +37,6 @@ class Put(AsynchronousChannel):
 
     def start(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check, done: Done) -> None:
         check()
-        if isinstance(destination, MappedPieces):
-            done(WindowCopy().move(copies, source, destination, check))
-            return
         array, handle = bytes_of(source), handle_of(destination)
         require_inside(copies, handle)
 
