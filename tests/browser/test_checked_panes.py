@@ -256,6 +256,7 @@ def test_a_quiet_view_says_nothing_of_memory(desk: harness.Notebook) -> None:
     seen = []
     for layout in ("<x_in=4, F, x_out, y>", "<y, x, F>"):
         desk.python(f"view.value = {layout!r}\nview.selection = None")
+        desk.at_rest()
         grid.press("ArrowRight")
         desk.page.keyboard.press("n")
         grid.hover(position={"x": 90, "y": 60})
