@@ -68,7 +68,7 @@ def test_they_pass_no_arbiter_and_are_measured(three: Group, machine: Machine) -
         assert report.hops[0].requests == 1
         assert report.hops[0].seconds > 0
         assert report.trace is not None and len(report.trace.requests) == 1
-    assert {each.__name__ for each in kinds(three)} == {"EagerData", "EagerReceipt", "Gathered"}
+    assert {each.__name__ for each in kinds(three)} == {"EagerData", "EagerReceipt"}  # the collective calls go by slots
     assert all(isinstance(report, Report) and report.verified for report in three.together(lambda engine: engine.run(found)))
 
 
