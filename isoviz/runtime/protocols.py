@@ -316,8 +316,8 @@ class PartLoop(Protocol):
         - `first`: the first row of each class, and behind the last class of a hop the row after it.
         - `rows`: a copy each: its offsets in the stores before and behind the hop, the bytes of a run, the first of its loops and
           their number. `loops`: turns and the two strides, the innermost loop last.
-        - `stores`: for each place before, between and behind the hops the addresses of its stores, of which there are `slots`;
-          chunk c is in number c mod `slots`.
+        - `stores`, `slots`: the addresses and the number of the stores before, between and behind the hops, a row for each place.
+          Chunk c is in store number c mod `slots`.
         - `chunks`: the number of chunks.
         - `words`: the first one is not 0 if the loop has to stop before the next part. The next two are the loop's own. The rest
           count the chunks that each hop has moved.

@@ -299,7 +299,7 @@ def simulated(
     """Nodes of a Data Vortex, each with a VIC, simulated in this process.
 
     - `seed` decides how late each node begins, at most `skew` seconds. The same seed gives the same run.
-    - `switch`: by default a switch with 4 angles, one of which takes input, and a height for each node, at least 32.
+    - `switch`: by default a switch with 4 angles and a height for each node, at least 32. One angle takes input.
     - `order`: `"switch"` simulates the switch packet by packet. With `"random"` each packet takes a random time of up to a
       microsecond, so packets overtake each other far more often.
     - `costs`: what PCIe and a cycle cost.

@@ -69,8 +69,8 @@ def explore(
     - `part`: `{"x": (16, 32, 0)}` moves the 32 indices of x from 16 on to index 0. `moved_fields` names the fields that move. By
       default everything moves.
     - `by_hand`: a plan by hand (`isoviz.widgets.ByHand`). `pane`: the view to show, by default the whole explorer.
-    - `texts`: the other settings. `planner`; `slot_limit` and `memory_limit`, in bytes or as text such as "32MiB"; `paths` and
-      `proxies`, at most so many; `reuse`, how often the transfer will run; and `runs_in`. `runs_in="ranks"` runs the plan in MPI
+    - `texts`: the other settings. `planner`; `slot_limit` and `memory_limit`, in bytes or as text such as "32MiB"; the most
+      `paths` and `proxies`; `reuse`, how often the transfer will run; and `runs_in`. `runs_in="ranks"` runs the plan in MPI
       ranks on this computer, `"process"` in this process. By default ranks run only what this process cannot.
 
     Its session runs while the widget is open; `explorer.close()` ends it. In JupyterLab the settings are kept for the cell: the

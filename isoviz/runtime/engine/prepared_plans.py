@@ -61,7 +61,7 @@ SMALL_REQUEST = 1 << 14
 """Bytes. A request up to this size, on an `at_once` channel within a process, costs less than handing it to another thread."""
 IN_TURN = 256 << 10
 """Bytes. A transfer up to this size, with one chunk and one request per hop, runs in the thread of its first request. In
-a lane, so many bytes over all hops."""
+a lane, the limit is for the bytes of all hops together."""
 MINE = 16 << 20
 """Bytes. The caller's thread carries out a request up to this size: a signal waits for it some milliseconds at most."""
 MOST_PLANS = 4096

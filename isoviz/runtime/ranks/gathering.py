@@ -23,7 +23,7 @@ Key = tuple[type, int, int]
 
 
 class Gathering(ABC):
-    """The collective calls of a rank. All ranks count them alike: whoever stops waiting for the others has told its value."""
+    """The collective calls of a rank. All ranks count them alike, because a rank that stops waiting has told its value before."""
 
     def __init__(self, mailbox: Mailbox) -> None:
         self._mailbox = mailbox

@@ -1,4 +1,4 @@
-"""Transfers that have their channels for themselves: a compiled loop moves their parts, and whatever happens in between."""
+"""Transfers that lease their channels: a compiled loop moves their parts. Cancels, errors and other transfers come in between."""
 
 from __future__ import annotations
 

@@ -12,9 +12,8 @@ from isoviz.backends.host.kernels.many import MOST_LOOPS
 
 _clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.intp))
 """The clock of the C library, found by its name. Its number 1 is `CLOCK_MONOTONIC`, that of `time.perf_counter`."""
-STOP, MOVED = 0, 3
-"""Words: whether somebody wants the loop to stop, and from `MOVED` on the chunks that each hop has moved. Those between are the
-clock's."""
+MOVED = 3
+"""From this word on: the chunks that each hop has moved. The first word asks the loop to stop. The next two are the clock's."""
 
 
 @njit(nogil=True)
